@@ -79,12 +79,65 @@ impl Cgroup {
         }
     }
 
+    /// The scale of [`Cgroup::weight`].
+    pub fn weight_scale(&self) -> WeightScale {
+        match self.folders {
+            Folders::V1 { .. } => WeightScale::Shares,
+            Folders::V2(_) => WeightScale::Weight,
+        }
+    }
+
     fn weight_file(&self) -> PathBuf {
         match &self.folders {
             Folders::V1 { cpu, .. } => cpu.join("cpu.shares"),
             Folders::V2(folder) => folder.join("cpu.weight"),
         }
     }
+}
+
+/// The scale on which the kernel has CPU weights.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WeightScale {
+    /// That of version 1, which is the container engines' own: 2 to 262,144.
+    #[default]
+    Shares,
+    /// That of version 2: 1 to 10,000.
+    Weight,
+}
+
+impl WeightScale {
+    /// The weight of a group that was given none.
+    pub fn default_weight(self) -> u64 {
+        match self {
+            Self::Shares => DEFAULT_SHARES,
+            Self::Weight => DEFAULT_V2,
+        }
+    }
+
+    /// What a container engine writes for a weight on its own scale: by the linear conversion that runc
+    /// and crun had first, and by the one that replaced it, which keeps the default.
+    pub fn by_engines(self, shares: u64) -> [u64; 2] {
+        let shares = shares.clamp(2, 262_144);
+        match self {
+            Self::Shares => [shares; 2],
+            Self::Weight => [1 + (shares - 2) * 9_999 / 262_142, curved(shares)],
+        }
+    }
+}
+
+/// The later conversion: a curve through the smallest, the default and the largest weight of both scales.
+#[expect(
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "exact: from 2 to 262,144, and from 1 to 10,000"
+)]
+fn curved(shares: u64) -> u64 {
+    let log = (shares as f64).log2();
+    let exponent = (log * log + 125.0 * log) / 612.0 - 7.0 / 34.0;
+    // The bound absorbs the error of the power: the default must not become 101.
+    (10_f64.powf(exponent) - 1e-9).ceil().clamp(1.0, 10_000.0) as u64
 }
 
 /// The error with its file's name.

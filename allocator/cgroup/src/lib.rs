@@ -18,6 +18,7 @@ use paceline_policy::Share;
 use crate::mounts::Folders;
 
 pub use instance::{Found, Instance};
+pub use knobs::WeightScale;
 
 /// One container's control group.
 #[derive(Clone, Debug, PartialEq, Eq)]

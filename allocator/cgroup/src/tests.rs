@@ -244,3 +244,15 @@ fn group_of_another_namespace_that_is_missing_here_has_not_ended() {
     fs::write(own.join("cpu.max"), "max 100000\n").unwrap();
     assert_eq!(recorded.find(&proc), Found::Unseen, "another group has the same path here");
 }
+
+#[test]
+fn engines_convert_weights_by_one_of_two_rules() {
+    let both = |shares| WeightScale::Weight.by_engines(shares);
+    assert_eq!([2, 1024, 262_144].map(both), [[1, 1], [39, 100], [10_000, 10_000]]);
+    assert_eq!([102, 1641, 100_000].map(both), [[4, 17], [63, 146], [3815, 4340]]);
+    assert_eq!(WeightScale::Shares.by_engines(1), [2, 2]);
+    for shares in 2..262_144 {
+        let (less, more) = (both(shares), both(shares + 1));
+        assert!(less[0] <= more[0] && less[1] <= more[1], "{shares}");
+    }
+}

@@ -137,7 +137,7 @@ impl Actuator {
             quota: cgroup.quota().ok(),
             weight: cgroup.weight().ok(),
             group: record.last.as_ref().and_then(|last| last.group.clone()),
-            same_scale: cgroup.version() == 1,
+            scale: cgroup.weight_scale(),
             ..Observed::default()
         };
         let found = observe();

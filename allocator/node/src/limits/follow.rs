@@ -5,10 +5,10 @@
 //! requests. The kernel's files show changes past the engine. In a later life of the control group,
 //! the engine has written them from what it keeps.
 
-use paceline_cgroup::Quota;
+use paceline_cgroup::{Quota, WeightScale};
 use paceline_runtime::HostCpu;
 
-use super::record::{LastWrite, Observed, Original, Record, engines_quota};
+use super::record::{LastWrite, Observed, Original, Record, engines_quota, engines_weights};
 
 /// The owner's limits after a change, and which of them the owner has changed.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,8 +58,10 @@ fn cap(original: &mut Original, last: &LastWrite, now: &Observed, restarted: boo
             };
             !ours
         });
-        let period_alone = HostCpu { cpu_period: was.cpu_period, ..owners } == was.caps();
         let mut asked = engines_quota(owners);
+        // With another period, the engine applies the quota that it keeps, if it keeps one.
+        let period_alone =
+            asked.quota.is_none() && HostCpu { cpu_period: was.cpu_period, ..owners } == was.caps();
         if let Some(original) = original_quota.filter(|_| period_alone && !restarted) {
             asked.quota = original.quota;
         }
@@ -69,7 +71,7 @@ fn cap(original: &mut Original, last: &LastWrite, now: &Observed, restarted: boo
     }
     let Some(quota) = now.quota else { return false };
     // Version 2 has both in one file, so that its writer has chosen both.
-    let period_alone = now.same_scale && ours_in_another_period(quota);
+    let period_alone = now.scale == WeightScale::Shares && ours_in_another_period(quota);
     if let Some(original_quota) = original_quota.filter(|_| period_alone) {
         original.cgroup = Some(Quota { period: quota.period, ..original_quota });
         return true;
@@ -94,26 +96,62 @@ fn weight(original: &mut Original, last: &LastWrite, now: &Observed, restarted: 
     let original_weight = original.weight;
     let is_original = |weight: u64| original_weight == Some(weight);
     let ours = |weight: u64| last.weight.contains(&weight);
+    let engines = |weight: u64| engines_weights(now.host, now.scale).contains(&weight);
+    let converted = |host: HostCpu| {
+        let settled = <[HostCpu; 1]>::try_from(last.host.as_slice()).ok().map(|[host]| host);
+        let ours = <[u64; 1]>::try_from(last.weight.as_slice()).ok().map(|[weight]| weight);
+        let shown = [(Some(now.host), now.weight), (Some(was), original_weight), (settled, ours)];
+        converted(host, now.scale, shown.into_iter().filter_map(|(host, it)| host.zip(it)))
+    };
     if !hosts(last, was).any(|one| shares(one) == shares(now.host)) {
-        let past = now.weight.filter(|it| restarted || is_original(*it) || !ours(*it));
+        // What the engine writes for the owner's request may equal a value of ours.
+        let is_owners =
+            |weight| restarted || engines(weight) || is_original(weight) || !ours(weight);
+        let found = now.weight.filter(|weight| is_owners(*weight));
+        let [_, likely] = engines_weights(now.host, now.scale);
         original.host_config.cpu_shares = now.host.cpu_shares;
-        original.weight = original.weight.and(past.or(now.engines_weight));
+        let applied = || converted(now.host).or(Some(likely));
+        original.weight = original.weight.and(found.or_else(applied));
         return true;
     }
     let Some(weight) = now.weight else { return false };
+    let keeps_owners = was.cpu_shares == now.host.cpu_shares;
     if restarted {
-        // What the engine writes at a start is known if that is the owner's number, or the scale is its own.
-        let is_owners = shares(was) == shares(now.host);
-        let by_scale = u64::try_from(shares(was)).ok().filter(|_| now.same_scale);
-        let engines = if is_owners { Some(weight) } else { by_scale };
-        original.weight = original.weight.and(engines);
+        // At a start, the engine has applied what it keeps. Any other weight was written later.
+        let is_owners = keeps_owners || !engines(weight);
+        let applied = if is_owners { Some(weight) } else { converted(was) };
+        original.weight = original.weight.and(applied);
         return false;
     }
-    let by_owner = !last.weight.is_empty() && !is_original(weight) && !ours(weight);
+    // With each request, even an owner's, systemd applies all that it keeps: here, a weight of ours.
+    let keeps_ours =
+        !keeps_owners && last.host.iter().any(|one| one.cpu_shares == now.host.cpu_shares);
+    let is_known = is_original(weight) || ours(weight) || (keeps_ours && engines(weight));
+    let by_owner = !last.weight.is_empty() && !is_known;
     if by_owner {
         original.weight = Some(weight);
     }
     by_owner
+}
+
+/// The kernel's weight that the engine writes for what it keeps in `host`. `shown` are weights that the
+/// engine keeps, with the kernel's: they show by which rule it converts. `None` if they do not.
+fn converted(
+    host: HostCpu,
+    scale: WeightScale,
+    mut shown: impl Iterator<Item = (HostCpu, u64)>,
+) -> Option<u64> {
+    let [first, later] = engines_weights(host, scale);
+    if first == later {
+        return Some(first);
+    }
+    shown.find_map(|(host, weight)| {
+        match engines_weights(host, scale).map(|by_rule| by_rule == weight) {
+            [true, false] => Some(first),
+            [false, true] => Some(later),
+            [true, true] | [false, false] => None,
+        }
+    })
 }
 
 fn io_weight(original: &mut Original, last: &LastWrite, now: &Observed, restarted: bool) {

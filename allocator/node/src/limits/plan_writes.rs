@@ -4,7 +4,7 @@
 //! was created or ever updated with `NanoCpus` refuses a quota; one with a quota or period refuses
 //! `NanoCpus`. Neither field can be cleared: 0 means "unchanged".
 
-use paceline_cgroup::Quota;
+use paceline_cgroup::{Quota, WeightScale};
 use paceline_policy::Share;
 use paceline_policy::limiter::MIN_CPUS;
 use paceline_runtime::{DEFAULT_PERIOD, HostCpu};
@@ -13,6 +13,9 @@ use super::limit_write::LimitWrite;
 
 /// The engine's default weight.
 const DEFAULT_SHARES: i64 = 1024;
+/// What engines with the older conversion to version 2 turn into the default weight. They turn their own
+/// default into 39 of 100.
+const DEFAULT_SHARES_OF_OLDER: i64 = 2598;
 /// The smallest quota that the engine accepts, in microseconds.
 const MIN_QUOTA: i64 = 1000;
 
@@ -50,6 +53,14 @@ pub(super) fn to_weigh(weight: i64) -> LimitWrite {
     LimitWrite::CpuShares(if weight > 0 { weight } else { DEFAULT_SHARES })
 }
 
+/// The write that lets the engine apply the default weight, if it has turned its own default into
+/// `weight`. The engine cannot return to "not set", and would apply this weight at each start.
+pub(super) fn to_default_weight(scale: WeightScale, weight: Option<u64>) -> Option<LimitWrite> {
+    let [older, later] = scale.by_engines(DEFAULT_SHARES.unsigned_abs());
+    (older != later && weight == Some(older))
+        .then_some(LimitWrite::CpuShares(DEFAULT_SHARES_OF_OLDER))
+}
+
 /// The engine's requests that restore the cap in `host`, best first. The control group's file comes
 /// after them: see [`super::Actuator::restore`].
 pub(super) fn to_restore(host: HostCpu, cpus: f64) -> Vec<LimitWrite> {
@@ -71,7 +82,10 @@ pub(super) fn equivalent(original: HostCpu, now: HostCpu, cpus: f64) -> bool {
         (host.nano_cpus == 0 || host.nano_cpus >= whole(cpus * 1e9) || host.cpu_quota == -1)
             && host.cpu_quota <= 0
     };
-    let weight = |host: HostCpu| if host.cpu_shares > 0 { host.cpu_shares } else { DEFAULT_SHARES };
+    let weight = |host: HostCpu| match host.cpu_shares {
+        ..=0 | DEFAULT_SHARES_OF_OLDER => DEFAULT_SHARES,
+        shares => shares,
+    };
     weight(original) == weight(now)
         && (original.caps() == now.caps() || (unlimited(original) && unlimited(now)))
 }

@@ -1,6 +1,6 @@
 //! What is recorded of one container: its owner's limits, and our last write.
 
-use paceline_cgroup::{Instance, Quota};
+use paceline_cgroup::{Instance, Quota, WeightScale};
 use paceline_runtime::{Container, DEFAULT_PERIOD, HostCpu};
 use serde::{Deserialize, Serialize};
 
@@ -89,10 +89,8 @@ pub(super) struct Observed {
     pub(super) weight: Option<u64>,
     pub(super) io_weight: Option<u64>,
     pub(super) group: Option<Instance>,
-    /// The kernel's weight that follows from what the engine keeps.
-    pub(super) engines_weight: Option<u64>,
-    /// Whether the kernel's weight is the engine's number.
-    pub(super) same_scale: bool,
+    /// The scale of the kernel's weight.
+    pub(super) scale: WeightScale,
 }
 
 impl Original {
@@ -149,10 +147,13 @@ impl LastWrite {
             LimitWrite::WeightFile(weight) if !self.weight.is_empty() => {
                 add(&mut self.weight, weight);
             }
-            // In version 2 the engine converts the weight, differently in each of its versions.
-            LimitWrite::CpuShares(_) if !observed.same_scale => self.weight.clear(),
-            LimitWrite::CpuShares(weight) if !self.weight.is_empty() => {
-                add(&mut self.weight, weight.unsigned_abs());
+            // With each request, systemd applies all that it keeps of a group.
+            LimitWrite::CpuShares(_) | LimitWrite::NanoCpus(_) | LimitWrite::CpuQuota(_)
+                if !self.weight.is_empty() =>
+            {
+                for weight in engines_weights(write.after(observed.host), observed.scale) {
+                    add(&mut self.weight, weight);
+                }
             }
             LimitWrite::WeightFile(_)
             | LimitWrite::CpuShares(_)
@@ -171,9 +172,13 @@ impl LastWrite {
         {
             self.quota = vec![quota];
         }
-        // The engine's conversion is known only by its result.
+        // The engine may have another conversion than the known ones.
+        let converts = || {
+            let of_engine = matches!(write, LimitWrite::CpuShares(_));
+            of_engine && now.scale == WeightScale::Weight && before.weight != now.weight
+        };
         if let Some(weight) = now.weight
-            && (self.weight.is_empty() || self.weight.contains(&weight))
+            && (self.weight.is_empty() || self.weight.contains(&weight) || converts())
         {
             self.weight = vec![weight];
         }
@@ -201,4 +206,10 @@ pub(super) fn engines_quota(host: HostCpu) -> Quota {
     }
     let quota = u64::try_from(host.cpu_quota).ok().filter(|quota| *quota > 0);
     Quota { quota, period }
+}
+
+/// The kernel's weight that follows from what the engine keeps, by each conversion that it may use.
+pub(super) fn engines_weights(host: HostCpu, scale: WeightScale) -> [u64; 2] {
+    let shares = u64::try_from(host.cpu_shares).ok().filter(|shares| *shares > 0);
+    shares.map_or([scale.default_weight(); 2], |shares| scale.by_engines(shares))
 }

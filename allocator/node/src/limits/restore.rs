@@ -138,23 +138,37 @@ impl Actuator {
         record: &Record,
     ) -> Result<Vec<String>, LimitError> {
         let (was, is) = (record.original.host_config, target.container.host_config);
-        let mut tasks = Vec::new();
+        let mut refused = Vec::new();
         if record.is_of_engine() && was.cpu_shares != is.cpu_shares {
-            tasks.push(vec![plan_writes::to_weigh(was.cpu_shares)]);
+            let weight = plan_writes::to_weigh(was.cpu_shares);
+            refused.extend(self.try_to_restore(target, &[weight]).await?);
+            let now = target.observe();
+            if was.cpu_shares == 0
+                && let Some(again) = plan_writes::to_default_weight(now.scale, now.weight)
+            {
+                refused.extend(self.try_to_restore(target, &[again]).await?);
+            }
         }
         if record.is_of_engine() && was.caps() != is.caps() {
-            tasks.push(plan_writes::to_restore(was, self.cpus));
+            let writes = plan_writes::to_restore(was, self.cpus);
+            refused.extend(self.try_to_restore(target, &writes).await?);
         }
-        let mut refused = Vec::new();
-        for writes in tasks {
-            match self.first_accepted(target, &writes, Purpose::Restore).await {
-                Err(error) if error.is_final() => return Err(error),
-                // The kernel's own files may still be restored.
-                Err(error) => refused.push(chain(&error)),
-                Ok(()) => {}
-            }
-            crash::point("between-restores");
-        }
+        Ok(refused)
+    }
+
+    /// Makes the first write that is accepted. Returns the error if there is none: the kernel's own files
+    /// may still be restored.
+    async fn try_to_restore(
+        &self,
+        target: &Target,
+        writes: &[LimitWrite],
+    ) -> Result<Option<String>, LimitError> {
+        let refused = match self.first_accepted(target, writes, Purpose::Restore).await {
+            Err(error) if error.is_final() => return Err(error),
+            Err(error) => Some(chain(&error)),
+            Ok(()) => None,
+        };
+        crash::point("between-restores");
         Ok(refused)
     }
 

@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
 use paceline_cgroup::block_io::IoWeight;
-use paceline_cgroup::{Cgroup, Instance, Quota};
+use paceline_cgroup::{Cgroup, Instance, Quota, WeightScale};
 use paceline_runtime::Container;
 
 use super::limit_write::LimitWrite;
@@ -51,15 +51,13 @@ impl Target {
     /// Everything that a write may change, as it is now in the kernel, and as the engine described it.
     pub(super) fn observe(&self) -> Observed {
         let host = self.container.host_config;
-        let shares = host.weight().unwrap_or(paceline_policy::limiter::DEFAULT_WEIGHT);
         Observed {
             host,
             quota: self.quota(),
             weight: self.weight(),
             io_weight: self.io_weight(),
             group: self.group(),
-            engines_weight: self.cgroup.as_ref().map(|cgroup| cgroup.weight_of(shares)),
-            same_scale: self.cgroup.as_ref().is_some_and(|cgroup| cgroup.version() == 1),
+            scale: self.cgroup.as_ref().map_or(WeightScale::Weight, Cgroup::weight_scale),
         }
     }
 

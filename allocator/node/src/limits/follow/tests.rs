@@ -30,8 +30,7 @@ fn observed(host: HostCpu, quota: Quota) -> Observed {
         weight,
         io_weight: None,
         group: Some(group(1)),
-        engines_weight: weight,
-        same_scale: true,
+        scale: WeightScale::Shares,
     }
 }
 
@@ -153,7 +152,7 @@ fn own_value_in_the_period_of_the_original_is_not_the_owners() {
 fn writer_of_version_2_chooses_quota_and_period() {
     let record = written(&observed(UNSET, FREE), &[LimitWrite::File(quota(100_000))], true);
     let owners = Quota { quota: Some(100_000), period: 200_000 };
-    let now = Observed { same_scale: false, ..observed(UNSET, owners) };
+    let now = Observed { scale: WeightScale::Weight, ..observed(UNSET, owners) };
     let followed = follow(&record, &now).unwrap();
     assert_eq!(followed.original.cgroup, Some(owners));
 }
@@ -211,10 +210,57 @@ fn weights_are_followed_like_caps() {
     let now = Observed { weight: Some(700), ..before.clone() };
     assert_eq!(follow(&record, &now).unwrap().original.weight, Some(700));
     // The engine converts weights in version 2: its result is unknown until it was read back.
-    let unified = Observed { same_scale: false, weight: Some(39), ..before };
+    let unified = Observed { scale: WeightScale::Weight, weight: Some(39), ..before };
     let record = written(&unified, &[LimitWrite::CpuShares(512)], false);
     let now = Observed { host: HostCpu { cpu_shares: 512, ..UNSET }, weight: Some(20), ..unified };
     assert_eq!(follow(&record, &now), None);
+}
+
+/// What is seen under version 2 of control groups.
+fn unified(cpu_shares: i64, weight: u64) -> Observed {
+    let now = observed(HostCpu { cpu_shares, ..UNSET }, FREE);
+    Observed { scale: WeightScale::Weight, weight: Some(weight), ..now }
+}
+
+#[test]
+fn weight_that_systemd_applies_again_is_no_change_of_the_owner() {
+    // The engine cannot return to "not set": the restored weight is kept by a file.
+    let before = unified(0, 100);
+    let restored = written(&before, &[LimitWrite::CpuShares(1024)], true);
+    for weight in [39, 100] {
+        assert_eq!(follow(&restored, &unified(1024, weight)), None, "{weight}");
+    }
+    // A request of ours for a cap applies it again.
+    let record = written(&unified(1641, 777), &[LimitWrite::CpuQuota(25_000)], false);
+    for weight in [63, 777] {
+        let now = unified(1641, weight);
+        let host = HostCpu { cpu_quota: 25_000, ..now.host };
+        let now = Observed { host, quota: Some(quota(25_000)), ..now };
+        assert_eq!(follow(&record, &now), None, "{weight}");
+    }
+}
+
+#[test]
+fn weight_that_the_engine_writes_for_the_owners_request_is_the_owners() {
+    // It was seen before the engine's new description of the container.
+    let record = written(&unified(1024, 63), &[LimitWrite::WeightFile(13)], false);
+    let weight = |now: Observed| follow(&record, &now).unwrap().original.weight;
+    assert_eq!(weight(unified(1641, 63)), Some(63));
+    assert_eq!(weight(unified(1641, 146)), Some(146));
+    // A later write of ours hides it. What the engine wrote before shows how it converts.
+    assert_eq!(weight(unified(1641, 13)), Some(146));
+    let record = written(&unified(1024, 39), &[LimitWrite::WeightFile(13)], true);
+    let followed = follow(&record, &unified(1641, 13)).unwrap();
+    assert_eq!(followed.original.weight, Some(63));
+}
+
+#[test]
+fn weight_of_the_owner_is_known_after_a_restart_with_ours() {
+    let later = |now: Observed| Observed { group: Some(group(2)), ..now };
+    for (unset, was, now) in [(0, 100, 20), (300, 12, 20), (300, 39, 59)] {
+        let record = written(&unified(unset, was), &[LimitWrite::CpuShares(512)], true);
+        assert_eq!(follow(&record, &later(unified(512, now))), None, "{unset}");
+    }
 }
 
 #[test]

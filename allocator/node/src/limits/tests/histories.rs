@@ -15,6 +15,7 @@ use proptest::test_runner::{Config, TestRunner};
 use super::*;
 use crate::crash::simulated::kill_after;
 use crate::limits::originals::{OriginalsError, Scope};
+use crate::limits::tests::stub::Groups;
 use owner::Owners;
 
 /// How many histories there are, unless the variable is set.
@@ -55,6 +56,8 @@ enum Outside {
     Period(usize, i64),
     /// The owner sets a limit past the engine.
     WriteFile(usize, u64),
+    /// The owner sets a weight past the engine.
+    WriteWeight(usize, u64),
     /// A container is started again.
     Restart(usize),
     /// The engine is restarted, and may call itself otherwise.
@@ -86,6 +89,7 @@ fn outside() -> impl Strategy<Value = Outside> {
     let nano = prop_oneof![Just(370_000_000), Just(730_000_000), Just(940_000_000)];
     let weight = prop_oneof![Just(300), Just(700)];
     let us = prop_oneof![Just(44_000), Just(86_000)];
+    let kernels = prop_oneof![Just(333), Just(888)];
     // With these, too, no limit of an owner is near a tenth of a CPU.
     let period = prop_oneof![Just(35_000), Just(260_000)];
     prop_oneof![
@@ -93,6 +97,7 @@ fn outside() -> impl Strategy<Value = Outside> {
         1 => (one.clone(), weight).prop_map(|(one, weight)| Outside::Weigh(one, weight)),
         1 => (one.clone(), period).prop_map(|(one, us)| Outside::Period(one, us)),
         1 => (one.clone(), us).prop_map(|(one, us)| Outside::WriteFile(one, us)),
+        1 => (one.clone(), kernels).prop_map(|(one, to)| Outside::WriteWeight(one, to)),
         2 => one.prop_map(Outside::Restart),
         1 => (0..3_u8).prop_map(Outside::RestartEngine),
         1 => any::<bool>().prop_map(Outside::Lose),
@@ -128,6 +133,10 @@ fn backend() -> impl Strategy<Value = ActuatorBackend> {
     ]
 }
 
+fn groups() -> impl Strategy<Value = Groups> {
+    prop_oneof![2 => Just(Groups::First), 1 => (0..2_usize).prop_map(Groups::Second)]
+}
+
 /// A machine with an engine, its owners, and allocators.
 struct World {
     stub: Stub,
@@ -140,9 +149,9 @@ struct World {
 type Running = (Actuator, Scope, String);
 
 impl World {
-    fn new(backend: ActuatorBackend) -> Self {
-        let stub = Stub::start(&CONTAINERS);
-        let mut owners = Owners::new(&CONTAINERS);
+    fn new(groups: Groups, backend: ActuatorBackend) -> Self {
+        let stub = Stub::start_on(groups, &CONTAINERS);
+        let mut owners = Owners::new(groups, &CONTAINERS);
         owners.update(&stub, "capped", &json!({"NanoCpus": 610_000_000}));
         {
             let mut state = stub.state.lock().unwrap();
@@ -228,6 +237,7 @@ impl World {
                 owners.update(stub, CONTAINERS[one], &json!({"CpuPeriod": us}));
             }
             Outside::WriteFile(one, us) => owners.write_file(stub, CONTAINERS[one], us),
+            Outside::WriteWeight(one, to) => owners.write_weight(stub, CONTAINERS[one], to),
             Outside::Restart(one) => owners.restart(stub, CONTAINERS[one]),
             Outside::RestartEngine(number) => stub.restart_engine(&format!("engine{number}")),
             Outside::Lose(lost) => stub.state.lock().unwrap().lost = lost,
@@ -319,10 +329,10 @@ async fn sample(actuator: &Actuator, id: &str) {
 }
 
 /// Runs one history to its end.
-fn run(backend: ActuatorBackend, events: Vec<Event>) {
+fn run(groups: Groups, backend: ActuatorBackend, events: Vec<Event>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let mut world = World::new(backend);
+        let mut world = World::new(groups, backend);
         for event in events {
             Box::pin(world.step(event)).await;
         }
@@ -332,8 +342,10 @@ fn run(backend: ActuatorBackend, events: Vec<Event>) {
 
 /// Runs the steps without kills, for each means.
 fn run_all(steps: &[Step]) {
-    for backend in [ActuatorBackend::Auto, ActuatorBackend::Engine] {
-        run(backend, steps.iter().cloned().map(|step| (step, None)).collect());
+    for groups in [Groups::First, Groups::Second(0), Groups::Second(1)] {
+        for backend in [ActuatorBackend::Auto, ActuatorBackend::Engine] {
+            run(groups, backend, steps.iter().cloned().map(|step| (step, None)).collect());
+        }
     }
 }
 
@@ -386,6 +398,7 @@ fn record_that_ends_in_another_engines_folder_leaves_no_lock() {
 #[test]
 fn restore_without_the_engine_knows_a_raise_of_ours_in_another_period() {
     run(
+        Groups::First,
         ActuatorBackend::Auto,
         vec![
             (Step::Start(0, Scope::All), None),
@@ -402,10 +415,13 @@ fn every_history_ends_with_the_owners_last_word() {
     let given = std::env::var("PACELINE_HISTORIES").ok();
     let cases = given.map_or(HISTORIES, |given| given.parse().expect("a number of histories"));
     let config = Config { cases, failure_persistence: None, ..Config::default() };
-    let outcome = TestRunner::new(config).run(&(backend(), history()), |(backend, events)| {
-        run(backend, events);
-        Ok(())
-    });
+    let outcome = TestRunner::new(config).run(
+        &(groups(), backend(), history()),
+        |(groups, backend, events)| {
+            run(groups, backend, events);
+            Ok(())
+        },
+    );
     if let Err(error) = outcome {
         panic!("{error}");
     }

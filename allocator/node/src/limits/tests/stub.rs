@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use paceline_cgroup::{Cgroup, Quota};
+use paceline_cgroup::{Cgroup, Quota, WeightScale};
 use paceline_runtime::docker::Docker;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -39,8 +39,19 @@ pub(super) enum Trouble {
     SilentAbout(&'static str),
 }
 
+/// The machine's control groups.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Groups {
+    /// Version 1, which the engine writes itself.
+    First,
+    /// Version 2 by systemd, which applies all that it keeps of a group with each request. The engine
+    /// converts weights by this one of its rules.
+    Second(usize),
+}
+
 #[derive(Debug)]
 pub(super) struct State {
+    groups: Groups,
     pub(super) behavior: Behavior,
     /// The engine's id.
     pub(super) id: String,
@@ -72,11 +83,17 @@ pub(super) struct Stub {
 impl Stub {
     /// An engine with these containers, on a machine of 2 CPUs.
     pub(super) fn start(containers: &[&str]) -> Self {
+        Self::start_on(Groups::First, containers)
+    }
+
+    /// The same on a machine with such control groups.
+    pub(super) fn start_on(groups: Groups, containers: &[&str]) -> Self {
         // Nothing here has to survive the machine, so memory is enough, and quicker.
         let memory = tempfile::tempdir_in("/dev/shm");
         let folder = memory.or_else(|_| tempfile::tempdir()).unwrap();
         let cgroups = folder.path().join("cgroup");
         let mut state = State {
+            groups,
             behavior: Behavior::default(),
             id: "stub".to_owned(),
             cpus: 2,
@@ -91,8 +108,11 @@ impl Stub {
         for (pid, id) in (100..).zip(containers) {
             let process = folder.path().join(format!("proc/{pid}"));
             fs::create_dir_all(&process).unwrap();
-            fs::write(process.join("cgroup"), format!("3:cpu,cpuacct:/{id}\n4:blkio:/{id}\n"))
-                .unwrap();
+            let text = match groups {
+                Groups::First => format!("3:cpu,cpuacct:/{id}\n4:blkio:/{id}\n"),
+                Groups::Second(_) => format!("0::/{id}\n"),
+            };
+            fs::write(process.join("cgroup"), text).unwrap();
             state.hosts.insert((*id).to_owned(), json!({"Pid": pid, "StartedAt": 0}));
             state.begin_group(&cgroups, id);
         }
@@ -100,8 +120,13 @@ impl Stub {
         fs::create_dir_all(&boot).unwrap();
         fs::write(boot.join("boot_id"), "1").unwrap();
         fs::create_dir_all(folder.path().join("proc/self")).unwrap();
-        let mount = |of| format!("1 1 0:1 / {} rw - cgroup cgroup rw,{of}\n", cgroups.display());
-        let mounts = mount("cpu,cpuacct") + &mount("blkio");
+        let mount = |of| format!("1 1 0:1 / {} rw - {of}\n", cgroups.display());
+        let mounts = match groups {
+            Groups::First => {
+                mount("cgroup cgroup rw,cpu,cpuacct") + &mount("cgroup cgroup rw,blkio")
+            }
+            Groups::Second(_) => mount("cgroup2 cgroup2 rw"),
+        };
         fs::write(folder.path().join("proc/self/mountinfo"), mounts).unwrap();
         let listener = UnixListener::bind(folder.path().join("engine.sock")).unwrap();
         let (state, mut serving) = (Arc::new(Mutex::new(state)), JoinSet::new());
@@ -163,6 +188,11 @@ impl Stub {
     /// A file of a container's control group.
     pub(super) fn file(&self, id: &str, name: &str) -> PathBuf {
         self.groups().join(id).join(name)
+    }
+
+    /// Whether a container has a control group.
+    pub(super) fn has_group(&self, id: &str) -> bool {
+        self.groups().join(id).exists()
     }
 
     /// A `docker update` outside of Paceline; returns whether the engine accepts it.
@@ -241,20 +271,36 @@ impl State {
 
     /// Creates a container's control group with what the engine keeps for it.
     fn begin_group(&self, cgroups: &Path, id: &str) {
+        fs::create_dir_all(cgroups.join(id)).unwrap();
+        self.write_all(cgroups, id, &self.hosts[id]);
+    }
+
+    /// Writes all that `host` says into the control group.
+    fn write_all(&self, cgroups: &Path, id: &str, host: &Value) {
         let group = cgroups.join(id);
-        fs::create_dir_all(&group).unwrap();
-        let field = |name| self.field(id, name);
+        let field = |name: &str| host[name].as_i64().unwrap_or(0);
         let period = if field("CpuPeriod") > 0 { field("CpuPeriod") } else { 100_000 };
         let quota = match (field("NanoCpus"), field("CpuQuota")) {
-            (nano @ 1.., _) => nano / 10_000,
-            (_, quota @ 1..) => quota,
-            _ => -1,
+            (nano @ 1.., _) => Some(nano / 10_000),
+            (_, quota @ 1..) => Some(quota),
+            _ => None,
         };
-        let shares = if field("CpuShares") > 0 { field("CpuShares") } else { 1024 };
-        for (file, value) in
-            [("cpu.cfs_quota_us", quota), ("cpu.cfs_period_us", period), ("cpu.shares", shares)]
-        {
-            fs::write(group.join(file), value.to_string()).unwrap();
+        let shares = u64::try_from(field("CpuShares")).unwrap();
+        let files = match self.groups {
+            Groups::First => vec![
+                ("cpu.cfs_quota_us", quota.unwrap_or(-1).to_string()),
+                ("cpu.cfs_period_us", period.to_string()),
+                ("cpu.shares", if shares > 0 { shares } else { 1024 }.to_string()),
+            ],
+            Groups::Second(rule) => {
+                let quota = quota.map_or_else(|| "max".to_owned(), |quota| quota.to_string());
+                let weight =
+                    if shares > 0 { WeightScale::Weight.by_engines(shares)[rule] } else { 100 };
+                vec![("cpu.max", format!("{quota} {period}")), ("cpu.weight", weight.to_string())]
+            }
+        };
+        for (file, value) in files {
+            fs::write(group.join(file), value).unwrap();
         }
     }
 
@@ -278,10 +324,17 @@ impl State {
     /// Applies an update by Docker's rules.
     fn update(&mut self, cgroups: &Path, id: &str, body: &Value) -> Result<(), &'static str> {
         self.check(id, body)?;
-        let host = self.hosts.get_mut(id).unwrap().as_object_mut().unwrap();
-        host.extend(body.as_object().unwrap().clone());
-        write(cgroups, id, body);
+        let host = self.merged(id, body);
+        self.hosts.insert(id.to_owned(), host);
+        self.write(cgroups, id, body);
         Ok(())
+    }
+
+    /// What the engine keeps for a container after an update.
+    fn merged(&self, id: &str, body: &Value) -> Value {
+        let mut host = self.hosts[id].clone();
+        host.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
+        host
     }
 
     fn check(&self, id: &str, body: &Value) -> Result<(), &'static str> {
@@ -300,22 +353,32 @@ impl State {
         }
         Ok(())
     }
-}
 
-/// Writes an update into the control group.
-fn write(cgroups: &Path, id: &str, body: &Value) {
-    let group = cgroups.join(id);
-    if let Some(nano) = body["NanoCpus"].as_i64() {
-        fs::write(group.join("cpu.cfs_quota_us"), (nano / 10_000).to_string()).unwrap();
-    }
-    if let Some(quota) = body["CpuQuota"].as_i64() {
-        fs::write(group.join("cpu.cfs_quota_us"), quota.to_string()).unwrap();
-    }
-    if let Some(period) = body["CpuPeriod"].as_i64() {
-        fs::write(group.join("cpu.cfs_period_us"), period.to_string()).unwrap();
-    }
-    if let Some(shares) = body["CpuShares"].as_i64() {
-        fs::write(group.join("cpu.shares"), shares.to_string()).unwrap();
+    /// Writes an update into the control group.
+    fn write(&self, cgroups: &Path, id: &str, body: &Value) {
+        let group = cgroups.join(id);
+        if self.groups != Groups::First {
+            if group.exists() {
+                self.write_all(cgroups, id, &self.merged(id, body));
+            }
+            return;
+        }
+        let fields = [
+            ("CpuQuota", "cpu.cfs_quota_us"),
+            ("CpuPeriod", "cpu.cfs_period_us"),
+            ("CpuShares", "cpu.shares"),
+        ];
+        // With another period, the engine applies the quota that it keeps.
+        if let Some(nano) = body["NanoCpus"].as_i64() {
+            fs::write(group.join("cpu.cfs_quota_us"), (nano / 10_000).to_string()).unwrap();
+        }
+        for (field, file) in fields {
+            let kept = body["CpuPeriod"].is_i64().then(|| self.field(id, "CpuQuota"));
+            let kept = kept.filter(|quota| field == "CpuQuota" && *quota != 0);
+            if let Some(value) = body[field].as_i64().or(kept) {
+                fs::write(group.join(file), value.to_string()).unwrap();
+            }
+        }
     }
 }
 
@@ -405,7 +468,7 @@ impl State {
             }
             Behavior::FailsLate => {
                 if self.check(parts[0], &body).is_ok() {
-                    write(cgroups, parts[0], &body);
+                    self.write(cgroups, parts[0], &body);
                 }
                 return (500, json!({"message": "something came in between"}));
             }

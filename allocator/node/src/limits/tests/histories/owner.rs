@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use paceline_cgroup::Quota;
+use paceline_cgroup::{Quota, WeightScale};
 use paceline_runtime::HostCpu;
 use serde_json::Value;
 
@@ -22,17 +22,20 @@ struct Wanted {
 
 /// All owners.
 #[derive(Debug)]
-pub(super) struct Owners(BTreeMap<String, Wanted>);
+pub(super) struct Owners {
+    groups: Groups,
+    wanted: BTreeMap<String, Wanted>,
+}
 
 impl Owners {
-    pub(super) fn new(containers: &[&str]) -> Self {
-        let wanted = |id: &&str| ((*id).to_owned(), Wanted::by_engine(HostCpu::default()));
-        Self(containers.iter().map(wanted).collect())
+    pub(super) fn new(groups: Groups, containers: &[&str]) -> Self {
+        let wanted = |id: &&str| ((*id).to_owned(), Wanted::by_engine(groups, HostCpu::default()));
+        Self { groups, wanted: containers.iter().map(wanted).collect() }
     }
 
     /// A container was created with what the engine keeps for it.
     pub(super) fn created(&mut self, stub: &Stub, id: &str) {
-        self.0.insert(id.to_owned(), Wanted::by_engine(host(stub, id)));
+        self.wanted.insert(id.to_owned(), Wanted::by_engine(self.groups, host(stub, id)));
         stub.restart(id);
     }
 
@@ -49,51 +52,86 @@ impl Owners {
             cpu_shares: field("CpuShares", before.cpu_shares),
         };
         let undoes = self.get(id).before_writes.contains(&host);
-        if host == before || undoes || !stub.update(id, body) {
+        if host == before || undoes || self.applies_again(id, body) || !stub.update(id, body) {
             return;
         }
+        let groups = self.groups;
         let wanted = self.get(id);
         wanted.host = host;
-        let engines = Wanted::by_engine(wanted.host);
-        if body["CpuPeriod"].is_i64() {
+        let engines = Wanted::by_engine(groups, wanted.host);
+        if groups != Groups::First {
+            (wanted.quota, wanted.weight) = (engines.quota, engines.weight);
+        } else if body["CpuPeriod"].is_i64() && engines.quota.quota.is_none() {
             wanted.quota.period = engines.quota.period;
         } else if body["CpuShares"].is_null() {
             wanted.quota = engines.quota;
         }
-        if body["CpuShares"].is_i64() {
+        if body["CpuShares"].is_i64() && groups == Groups::First {
             wanted.weight = engines.weight;
         }
     }
 
+    /// Whether systemd would end a write past the engine with a request for something else. That it did
+    /// cannot be seen where our own request did so before.
+    fn applies_again(&mut self, id: &str, body: &Value) -> bool {
+        let groups = self.groups;
+        let wanted = self.get(id);
+        let kept = Wanted::by_engine(groups, wanted.host);
+        let sets_quota = ["NanoCpus", "CpuQuota"].iter().any(|field| body[field].is_i64());
+        let quota = !sets_quota && wanted.quota != kept.quota;
+        let weight = body["CpuShares"].is_null() && wanted.weight != kept.weight;
+        groups != Groups::First && (quota || weight)
+    }
+
     /// A limit that was written past the engine.
     pub(super) fn write_file(&mut self, stub: &Stub, id: &str, us: u64) {
-        if !stub.file(id, "cpu.cfs_quota_us").exists() {
+        if !stub.has_group(id) {
             return;
         }
-        fs::write(stub.file(id, "cpu.cfs_quota_us"), us.to_string()).unwrap();
+        let period = self.get(id).quota.period;
+        match self.groups {
+            Groups::First => {
+                fs::write(stub.file(id, "cpu.cfs_quota_us"), us.to_string()).unwrap();
+            }
+            Groups::Second(_) => {
+                fs::write(stub.file(id, "cpu.max"), format!("{us} {period}")).unwrap();
+            }
+        }
         let wanted = self.get(id);
-        wanted.quota = Quota { quota: Some(us), period: wanted.quota.period };
+        wanted.quota = Quota { quota: Some(us), period };
+        wanted.before_writes.push(wanted.host);
+    }
+
+    /// A weight that was written past the engine.
+    pub(super) fn write_weight(&mut self, stub: &Stub, id: &str, weight: u64) {
+        if !stub.has_group(id) {
+            return;
+        }
+        stub.cgroup(id).set_weight(weight).unwrap();
+        let wanted = self.get(id);
+        wanted.weight = weight;
         wanted.before_writes.push(wanted.host);
     }
 
     /// A new life of the container begins with what the owner has set by the engine.
     pub(super) fn restart(&mut self, stub: &Stub, id: &str) {
         stub.restart(id);
+        let groups = self.groups;
         let wanted = self.get(id);
-        *wanted = Wanted::by_engine(wanted.host);
+        *wanted = Wanted::by_engine(groups, wanted.host);
     }
 
     /// All containers have begun a new life.
     pub(super) fn booted(&mut self) {
-        for wanted in self.0.values_mut() {
-            *wanted = Wanted::by_engine(wanted.host);
+        for wanted in self.wanted.values_mut() {
+            *wanted = Wanted::by_engine(self.groups, wanted.host);
         }
     }
 
     /// Fails unless all containers have what their owners want.
     pub(super) fn check(&self, stub: &Stub, backend: ActuatorBackend) {
         let cpus = f64::from(stub.state.lock().unwrap().cpus);
-        for (id, wanted) in &self.0 {
+        for (id, wanted) in &self.wanted {
             let kept = host(stub, id);
             if backend == ActuatorBackend::Engine {
                 assert!(equivalent(wanted.host, kept, cpus), "{id}: {wanted:?}, kept {kept:?}");
@@ -101,7 +139,7 @@ impl Owners {
                 assert_eq!(kept, wanted.host, "{id}");
             }
             // With too few CPUs, the engine does not start a container as its owner wants it.
-            if stub.file(id, "cpu.shares").exists() {
+            if stub.has_group(id) {
                 let group = stub.cgroup(id);
                 let (quota, weight) = (group.quota().unwrap(), group.weight().unwrap());
                 // After a restart, the engine writes what it keeps in place of "not set".
@@ -115,19 +153,20 @@ impl Owners {
     }
 
     fn get(&mut self, id: &str) -> &mut Wanted {
-        self.0.get_mut(id).unwrap()
+        self.wanted.get_mut(id).unwrap()
     }
 }
 
 impl Wanted {
     /// What the engine writes at a start.
-    fn by_engine(host: HostCpu) -> Self {
-        Self {
-            host,
-            quota: engines_quota(host),
-            weight: host.weight().unwrap_or(1024),
-            before_writes: Vec::new(),
-        }
+    fn by_engine(groups: Groups, host: HostCpu) -> Self {
+        let weight = match groups {
+            Groups::First => host.weight().unwrap_or(1024),
+            Groups::Second(rule) => {
+                host.weight().map_or(100, |weight| WeightScale::Weight.by_engines(weight)[rule])
+            }
+        };
+        Self { host, quota: engines_quota(host), weight, before_writes: Vec::new() }
     }
 }
 
