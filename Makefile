@@ -32,7 +32,8 @@ STOPWATCH = source tests/stopwatch.sh $@
 TOOLS = command -v cargo-nextest >/dev/null || ! tools="$$(tests/tools.sh)" || PATH="$$tools:$$PATH"
 # For plain cargo: the integration tests of each crate, and those of the whole system.
 CRATES := allocator $(patsubst %/Cargo.toml,%,$(wildcard allocator/*/Cargo.toml)) reporter reporter/https \
-  reporter/local reporter/otlp reporter/tfevents reporter/wire sidecar sidecar/manual sidecar/watch
+  reporter/local reporter/otlp reporter/tfevents reporter/wire sidecar sidecar/grammar sidecar/lines \
+  sidecar/manual sidecar/watch
 UNIT_TESTS := $(foreach crate,$(CRATES),\
   $(wildcard $(crate)/tests/*.rs) $(patsubst %/main.rs,%.rs,$(wildcard $(crate)/tests/*/main.rs)))
 UNIT_TARGETS := --lib --bins $(patsubst %.rs,--test %,$(notdir $(UNIT_TESTS)))
@@ -236,7 +237,7 @@ check-targets: ## the reporter and the sidecar for Windows, macOS and 64-bit ARM
 
 bench: ## speed and memory of the reporter and the sidecar's parsers, speed of every policy's decision
 	$(CARGO) bench --package paceline-reporter --package paceline-policy
-	$(CARGO) bench --package paceline-sidecar --bench parse
+	$(CARGO) bench --package paceline-grammar --bench parse
 
 bench-sidecar: ## the whole sidecar: speed (beside `mtail`, if installed), memory, delay, idle CPU
 	$(CARGO) bench --package paceline-sidecar --bench program

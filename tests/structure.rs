@@ -8,7 +8,7 @@ mod packages;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -23,10 +23,14 @@ const EDGES: &[(&str, &[&str])] = &[
     ("paceline-tfevents", &[]),
     ("paceline-reporter", &["paceline-local", "paceline-tfevents", "paceline-wire"]),
     ("paceline-watch", &["paceline-local", "paceline-wire"]),
+    ("paceline-lines", &[]),
+    ("paceline-grammar", &["paceline-lines"]),
     (
         "paceline-sidecar",
         &[
+            "paceline-grammar",
             "paceline-https",
+            "paceline-lines",
             "paceline-manual",
             "paceline-otlp",
             "paceline-reporter",
@@ -163,7 +167,9 @@ fn used_by(package: &str, options: &[&str]) -> BTreeSet<String> {
 #[test]
 fn the_pure_crates_stay_pure() {
     for (pure, uses) in [
+        ("paceline-grammar", "regex"),
         ("paceline-inject", "saphyr-parser"),
+        ("paceline-lines", "memchr"),
         ("paceline-policy", "serde"),
         ("paceline-sim", "serde"),
         ("paceline-wire", "serde"),
@@ -223,6 +229,8 @@ const FOLDERS: &[&str] = &[
     "reporter/tfevents",
     "reporter/wire",
     "sidecar",
+    "sidecar/grammar",
+    "sidecar/lines",
     "sidecar/watch",
 ];
 
@@ -302,5 +310,53 @@ fn folders_import_each_other_in_no_circle() {
                 .collect();
             assert!(circle.is_empty(), "{name}: {folder} and {circle:?} import each other");
         }
+    }
+}
+
+/// The most lines of a crate, comments included and tests left out: a reader can know it as a whole.
+const MAX_LINES: usize = 14_000;
+
+/// The files of the modules that a file declares for tests alone.
+fn test_modules(file: &Path, text: &str) -> Vec<PathBuf> {
+    let is_root = ["lib", "main", "mod"].iter().any(|root| file.file_stem().unwrap() == *root);
+    let folder = if is_root { file.parent().unwrap().to_owned() } else { file.with_extension("") };
+    let after = text.split("#[cfg(test)]\n").skip(1).filter_map(|rest| rest.lines().next());
+    let declared = after.filter_map(|line| line.trim().strip_suffix(';')?.rsplit_once("mod "));
+    declared
+        .flat_map(|(_, name)| [folder.join(name), folder.join(name).with_extension("rs")])
+        .collect()
+}
+
+/// All files with Rust below a folder, with their texts.
+fn rust_files(folder: &Path) -> Vec<(PathBuf, String)> {
+    let (mut files, mut open) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = fs::read_to_string(&path).unwrap();
+                files.push((path, text));
+            }
+        }
+    }
+    files
+}
+
+#[test]
+fn no_crate_is_too_large_to_know() {
+    for name in FOLDERS {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src");
+        let files = rust_files(&source);
+        let tests: Vec<_> =
+            files.iter().flat_map(|(file, text)| test_modules(file, text)).collect();
+        let is_product = |file: &Path| !tests.iter().any(|test| file.starts_with(test));
+        let lines = files.iter().filter(|(file, _)| is_product(file)).map(|(_, text)| {
+            text.split("#[cfg(test)]\nmod tests {").next().unwrap().lines().count()
+        });
+        let lines: usize = lines.sum();
+        println!("{name}: {lines} lines");
+        assert!(lines > 0 && lines <= MAX_LINES, "{name} has {lines} lines");
     }
 }

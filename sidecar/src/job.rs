@@ -11,9 +11,10 @@ use paceline_reporter::{Builder, Extension, LocalAddr, Meter, Posted, Reporter, 
 
 use crate::clock::Clock;
 #[cfg(feature = "forward")]
+use paceline_lines::observation::{Observation, Span};
+
 use crate::forward::Forwarding;
 use crate::merger::{Hints, Kind, LatencyFrom, Merger, SourceId};
-use crate::observation::{Observation, Span};
 use crate::push::{report, trainer_status};
 pub use source_lock::{Age, SourceLock};
 

@@ -1,12 +1,12 @@
 //! Reads what a training job prints and writes, and publishes its loss and batch latency.
 //!
-//! Pure code turns bytes into [`observation::Observation`]s. [`terminal`] splits a stream of bytes
-//! into lines as a terminal would show them, and [`grammar`] reads the lines. [`tfevents`] and
-//! [`csv`] read files of other forms, and [`names`] interprets the names in them. [`follow`] reads
-//! a log while it is written. [`merger`] combines all sources into one job.
+//! Pure code turns bytes into [`Observation`]s. [`paceline_lines`] splits a stream of bytes into lines as
+//! a terminal would show them, and [`paceline_grammar`] reads the lines. [`tfevents`] and [`csv`] read
+//! files of other forms. [`follow`] reads a log while it is written. [`merger`] combines all sources
+//! into one job.
 //!
-//! All parsers produce the same type, [`observation::Observation`], and [`merger`] makes one job of
-//! overlapping sources. Both are pure. The merger takes each step's loss once: from one source, one
+//! All parsers produce the same type, [`Observation`], and [`merger`] makes one job of overlapping
+//! sources. Both are pure. The merger takes each step's loss once: from one source, one
 //! rank and one kind of mean. Latencies are printed, or inferred from times. [`source`] reads
 //! bytes on threads of its own: files by [`follow`], the output of programs and containers, and
 //! datagrams. [`job`] passes the entries of one read to a
@@ -19,8 +19,9 @@
 //!
 //! `sidecar/frameworks` makes fixtures: it runs real frameworks, each beside a callback that records
 //! the truth. The results in `sidecar/tests/frameworks` test the parsers.
+//!
+//! [`Observation`]: paceline_lines::observation::Observation
 
-mod bytes;
 pub mod cli;
 pub mod clock;
 pub mod csv;
@@ -28,12 +29,8 @@ pub mod explain;
 pub mod follow;
 #[cfg(feature = "forward")]
 pub mod forward;
-pub mod grammar;
 pub mod job;
 pub mod merger;
-pub mod names;
-mod number;
-pub mod observation;
 mod own_children;
 mod own_program;
 pub mod push;
@@ -41,5 +38,4 @@ mod say;
 mod shortage;
 pub mod source;
 pub mod state;
-pub mod terminal;
 pub mod tfevents;

@@ -6,9 +6,9 @@
 use std::fs;
 use std::path::Path;
 
-use paceline_sidecar::grammar::Reader;
+use paceline_grammar::Reader;
+use paceline_lines::observation::Observation;
 use paceline_sidecar::merger::{Entry, Hints, Kind, Merger};
-use paceline_sidecar::observation::Observation;
 use proptest::prelude::*;
 use proptest::sample::select;
 

@@ -12,8 +12,9 @@ mod support;
 
 use std::iter::once;
 
+use paceline_lines::observation::{Loss, Observation, Span};
 use paceline_sidecar::merger::{Entry, Hints, Kind, Merger};
-use paceline_sidecar::observation::{Loss, Observation, Span};
+
 use support::truth::Row;
 use support::{Fixture, Within, sources};
 

@@ -5,9 +5,10 @@
 #[expect(dead_code, reason = "other tests need more of it")]
 mod support;
 
+use paceline_lines::observation::Observation;
 use paceline_sidecar::merger::{Entry, Hints, Kind, Merger};
-use paceline_sidecar::observation::Observation;
 use paceline_sidecar::push::{report, trainer_status};
+
 use support::{Fixture, sources};
 
 /// The position of a job, as its endpoint would publish it.

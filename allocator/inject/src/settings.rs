@@ -303,7 +303,7 @@ mod tests {
 
     /// The names between `ALLOWED` and the end of its list, in the sidecar's source.
     fn groups_of_the_sidecar() -> Vec<String> {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sidecar/src/grammar/patterns.rs");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sidecar/grammar/src/patterns.rs");
         let source = std::fs::read_to_string(path).unwrap();
         let (_, list) = source.split_once("const ALLOWED").expect("the list of allowed groups");
         let (list, _) = list.split_once("];").expect("the end of the list");

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
+use paceline_grammar::Patterns;
 use paceline_reporter::{Builder, Direction, Reporter, StartError};
 
 use super::forward::ForwardArgs;
 use super::{Failure, chain, values};
-use crate::grammar::Patterns;
 use crate::job::Job;
 use crate::merger::Hints;
 use crate::say::say;

@@ -1,13 +1,13 @@
 //! `install`: copies this program to a folder that another container can use.
 
-use std::fs::{File, Permissions};
+use std::fs::{self, File, Permissions};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use tempfile::NamedTempFile;
 
 use super::Failure;
 use crate::own_program::own_program;
@@ -49,12 +49,22 @@ pub(super) fn run(args: &InstallArgs) -> Result<ExitCode, Failure> {
 fn install(folder: &Path) -> io::Result<PathBuf> {
     // The running program, even if its file has been replaced since.
     let mut ours = File::open(own_program()?)?;
-    let mut copy = NamedTempFile::with_prefix_in(format!(".{NAME}-"), folder)?;
-    io::copy(&mut ours, &mut copy)?;
-    // Any user may run it, whatever the umask is.
-    copy.as_file().set_permissions(Permissions::from_mode(0o755))?;
-    copy.as_file().sync_all()?;
+    // In containers, several processes may have the same number.
+    let random = RandomState::new().build_hasher().finish();
+    let new = folder.join(format!(".{NAME}-{random:x}"));
     let path = folder.join(NAME);
-    copy.persist(&path)?;
-    Ok(path)
+    let copied = copy(&mut ours, &new).and_then(|()| fs::rename(&new, &path));
+    if copied.is_err() {
+        drop(fs::remove_file(&new));
+    }
+    copied.map(|()| path)
+}
+
+/// Writes a program to a new file.
+fn copy(program: &mut File, path: &Path) -> io::Result<()> {
+    let mut copy = File::create_new(path)?;
+    io::copy(program, &mut copy)?;
+    // Any user may run it, whatever the umask is.
+    copy.set_permissions(Permissions::from_mode(0o755))?;
+    copy.sync_all()
 }

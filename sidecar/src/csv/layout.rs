@@ -1,7 +1,7 @@
 //! The meaning of the columns of a file.
 
-use crate::names::{self, Meaning};
-use crate::observation::{Elapsed, Loss, Observation, Phase, Span};
+use paceline_lines::names::{self, Meaning};
+use paceline_lines::observation::{Elapsed, Loss, Observation, Phase, Span};
 
 /// The columns in the order of the header.
 #[derive(Clone, Debug)]

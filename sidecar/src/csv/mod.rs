@@ -1,6 +1,6 @@
 //! CSV files, read while a logger appends to them.
 //!
-//! [`crate::names`] decides by the header which columns are losses and which are counters.
+//! [`paceline_lines::names`] decides by the header which columns are losses and which are counters.
 //! [`table::Table`] turns bytes into observations; [`Reader`] feeds it from a file.
 
 mod cells;
@@ -11,8 +11,9 @@ pub mod table;
 use std::io;
 use std::path::PathBuf;
 
+use paceline_lines::observation::Observation;
+
 use crate::follow::{Follower, Piece, Progress};
-use crate::observation::Observation;
 
 pub use seen::Seen;
 use table::Table;

@@ -1,9 +1,10 @@
 //! Turns the bytes of a CSV file into observations.
 
+use paceline_lines::observation::Observation;
+
 use super::cells::Cells;
 use super::layout::Layout;
 use super::seen::{Row, Seen};
-use crate::observation::Observation;
 
 /// Maximum length of a line in bytes. A file with a longer header is not read; a longer row is
 /// skipped.

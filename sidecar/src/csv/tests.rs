@@ -1,10 +1,10 @@
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 
+use paceline_lines::observation::{Phase, Span};
 use proptest::prelude::*;
 
 use super::*;
-use crate::observation::{Phase, Span};
 
 /// A short text for a row: `step/epoch` and the losses.
 fn brief(found: &Observation) -> String {

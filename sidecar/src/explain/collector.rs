@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use paceline_grammar::Traced;
+
 use super::sample::is_unread_report;
 use super::suggest::{MAX_FORMS, Suggestion, form, suggest};
-use crate::grammar::Traced;
 
 /// The most lines of a form that are kept.
 const MAX_LINES: usize = 500;

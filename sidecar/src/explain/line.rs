@@ -1,10 +1,10 @@
 //! What a line was read as, what of it is reported, and which of its numbers are neither.
 
-use crate::grammar::{Fate, Traced};
-use crate::merger::{Entry, Kind, Merger, SourceId};
-use crate::observation::{Loss, Observation, Phase, Span};
+use paceline_grammar::{Fate, Traced};
+use paceline_lines::observation::{Loss, Observation, Phase, Span};
 
 use super::numbers::{name, numbers};
+use crate::merger::{Entry, Kind, Merger, SourceId};
 
 /// How a line is explained.
 #[derive(Clone, Debug, PartialEq)]
@@ -227,8 +227,9 @@ fn is_same(one: f64, other: f64) -> bool {
 mod tests {
     use std::collections::VecDeque;
 
+    use paceline_grammar::{Detector, Reader};
+
     use super::*;
-    use crate::grammar::{Detector, Reader};
     use crate::merger::Hints;
 
     fn explained(log: &str) -> Vec<Explained> {

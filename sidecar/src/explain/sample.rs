@@ -1,7 +1,7 @@
 //! Lines of a log that are not read although they have numbers.
 
-use crate::grammar::{Detector, Fate, Patterns, Reader, Traced};
-use crate::terminal::wrapping::Stream;
+use paceline_grammar::{Detector, Fate, Patterns, Reader, Traced};
+use paceline_lines::terminal::wrapping::Stream;
 
 use super::numbers::numbers;
 

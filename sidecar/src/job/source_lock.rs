@@ -3,11 +3,11 @@
 use std::sync::MutexGuard;
 use std::time::Duration;
 
+use paceline_lines::observation::Observation;
 use paceline_reporter::Reporter;
 
 use super::{Job, State};
 use crate::merger::{Entry, SourceId};
-use crate::observation::Observation;
 
 /// When something was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

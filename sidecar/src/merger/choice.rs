@@ -1,7 +1,7 @@
 //! Selects the job's loss among those of a source.
 
-use crate::names;
-use crate::observation::{Loss, Observation, Phase, Span};
+use paceline_lines::names;
+use paceline_lines::observation::{Loss, Observation, Phase, Span};
 
 /// The selection so far.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! Batch latency from the time since the start of the run, where lines print that.
 
-use crate::number::float;
-use crate::observation::Elapsed;
+use paceline_lines::number::float;
+use paceline_lines::observation::Elapsed;
 
 /// The printed times of one process so far.
 ///

@@ -1,7 +1,7 @@
 //! The length of an epoch, where only the line at its end tells it: `step 100 loss 0.5`, `step 200 loss 0.4`, and then
 //! `epoch 1, steps 225, train loss 0.45, val loss 0.6`.
 
-use crate::observation::{Observation, Phase};
+use paceline_lines::observation::{Observation, Phase};
 
 /// What the lines of an epoch have shown.
 #[derive(Debug, Default)]
@@ -39,9 +39,10 @@ impl Ended {
 
 #[cfg(test)]
 mod tests {
+    use paceline_lines::observation::{Loss, Span};
+
+    use super::super::testing::line;
     use super::*;
-    use crate::observation::testing::line;
-    use crate::observation::{Loss, Span};
 
     fn length(lines: &[(u64, bool)]) -> Option<u64> {
         let mut ended = Ended::default();

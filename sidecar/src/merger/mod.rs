@@ -14,8 +14,11 @@ mod preparation;
 mod said;
 mod source;
 mod steps;
+#[cfg(test)]
+mod testing;
 
-use crate::observation::{Loss, Observation, Phase, Span};
+use paceline_lines::observation::{Loss, Observation, Phase, Span};
+
 use pace::Pace;
 use pass::Evaluation;
 use source::{SourceState, Wait, of_evaluation};

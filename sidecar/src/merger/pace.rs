@@ -2,8 +2,9 @@
 
 use std::mem;
 
+use paceline_lines::number::float;
+
 use super::LatencyFrom;
-use crate::number::float;
 
 /// Lines within this many seconds of each other form a group.
 const TOGETHER: f64 = 0.002;

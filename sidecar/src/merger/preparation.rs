@@ -1,7 +1,7 @@
 //! A bar of a preparation, before the training: that of a data set that is read, or of flows that are computed. Its
 //! step and its total are not those of the training.
 
-use crate::observation::{Observation, Phase};
+use paceline_lines::observation::{Observation, Phase};
 
 /// What is known of a bar without losses, before the first loss of the training.
 #[derive(Debug, Default)]
@@ -68,8 +68,8 @@ impl Preparation {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::line;
     use super::*;
-    use crate::observation::testing::line;
 
     fn bar(step: u64) -> Observation {
         Observation { step: Some(step), total_steps: Some(40), ..Observation::default() }

@@ -1,8 +1,8 @@
 //! The step of the last training loss. Some programs print each part of a loss on a line of its own,
 //! with the same step; they are one loss.
 
-use crate::names::rank;
-use crate::observation::{Loss, Observation, Phase};
+use paceline_lines::names::rank;
+use paceline_lines::observation::{Loss, Observation, Phase};
 
 /// The last line with a training loss and its step.
 #[derive(Debug, Default)]
@@ -73,8 +73,8 @@ impl Said {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::line;
     use super::*;
-    use crate::observation::testing::line;
 
     #[test]
     fn lines_of_one_step_are_one_loss() {

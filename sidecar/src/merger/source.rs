@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use paceline_lines::observation::{Loss, Observation, Phase};
+
 use super::Kind;
 use super::choice::Choice;
 use super::elapsed::RunningTime;
@@ -9,7 +11,6 @@ use super::pace::Pace;
 use super::pass::Evaluation;
 use super::said::Said;
 use super::steps::{Plan, Position, Steps, Total};
-use crate::observation::{Loss, Observation, Phase};
 
 /// The state of one source.
 #[derive(Debug)]

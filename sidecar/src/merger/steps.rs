@@ -1,10 +1,11 @@
 //! The position of a line in the whole run, and the length of the run.
 
+use paceline_lines::number::floor;
+use paceline_lines::observation::{Observation, Phase, Span};
+
 use super::ended::Ended;
 use super::pass::{Evaluation, Pass};
 use super::preparation::Preparation;
-use crate::number::floor;
-use crate::observation::{Observation, Phase, Span};
 
 /// Number of steps of a run that only reports the fraction done.
 const PERCENT: u64 = 100;

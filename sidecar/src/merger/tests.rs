@@ -1,7 +1,7 @@
+use paceline_lines::observation::Elapsed;
 use proptest::prelude::*;
 
 use super::*;
-use crate::observation::Elapsed;
 
 fn loss(name: &str, phase: Phase, span: Span, value: f64) -> Loss {
     Loss { name: name.to_owned(), phase, span, value }

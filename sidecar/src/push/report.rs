@@ -1,8 +1,7 @@
 //! The body of `POST /v1/report`: one JSON object, or one in each line.
 
+use paceline_lines::observation::{Loss, Observation, Phase, Span};
 use serde_json::{Map, Value};
-
-use crate::observation::{Loss, Observation, Phase, Span};
 
 /// The fields of a report. All are optional, but one of them must be there; others are ignored.
 const FIELDS: &str = "loss, val_loss, test_loss, batch_seconds, step, epoch, total_steps, \

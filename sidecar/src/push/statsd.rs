@@ -8,9 +8,9 @@
 //! Steps, epochs and their totals must be absolute. A counter (`step:1|c`) and a gauge with a sign
 //! (`step:+1|g`) are changes of a value that only a server keeps, so they are ignored.
 
-use crate::names::{self, Meaning};
-use crate::number::whole;
-use crate::observation::{Loss, Observation, Phase, Span};
+use paceline_lines::names::{self, Meaning};
+use paceline_lines::number::whole;
+use paceline_lines::observation::{Loss, Observation, Phase, Span};
 
 /// The observation in a datagram, and the number of its invalid lines.
 pub fn parse(datagram: &[u8]) -> (Observation, u64) {

@@ -1,11 +1,10 @@
 //! The body of `POST /v1/trainer-status`: Kubeflow Trainer's status update (KEP-2779). The
 //! callbacks that ship with training libraries can send it here.
 
+use paceline_lines::names::{self, Meaning};
+use paceline_lines::number::whole;
+use paceline_lines::observation::{Loss, Observation, Phase, Span};
 use serde::Deserialize;
-
-use crate::names::{self, Meaning};
-use crate::number::whole;
-use crate::observation::{Loss, Observation, Phase, Span};
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]

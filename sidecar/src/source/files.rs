@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use paceline_grammar::Patterns;
 use paceline_reporter::wire::Source;
 
 use crate::clock::Clock;
 use crate::csv;
 use crate::follow::wake::Wake;
 use crate::follow::{self, Follower, Piece, State};
-use crate::grammar::Patterns;
 use crate::job::{Age, Job};
 use crate::merger::{Kind, SourceId};
 use crate::say::say;

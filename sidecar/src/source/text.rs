@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use paceline_grammar::{Detector, Patterns, Reader};
+use paceline_lines::terminal::wrapping::Stream;
 use paceline_reporter::wire::Source;
 
 use super::unread::Unread;
-use crate::grammar::{Detector, Patterns, Reader};
 use crate::job::{Age, Job};
 use crate::merger::SourceId;
 use crate::say::say;
-use crate::terminal::wrapping::Stream;
 
 /// Parses text and passes its observations to a job.
 #[derive(Debug)]

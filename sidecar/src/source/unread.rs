@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use paceline_grammar::Patterns;
+use paceline_lines::terminal::wrapping::Stream;
+
 use crate::explain::{Sample, suggest};
-use crate::grammar::Patterns;
-use crate::terminal::wrapping::Stream;
 
 /// From the first line until a log of which no loss is read is spoken of. A job may print much
 /// before its first loss.

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use paceline_lines::names::Axis;
+use paceline_lines::observation::{Observation, Phase};
+
 use super::event::{Event, Malformed};
 use super::facts::Facts;
 use super::folder::{Counts, Found};
 use super::tags::{MAX_TAG_LEN, Tag};
-use crate::names::Axis;
-use crate::observation::{Observation, Phase};
 
 /// Maximum number of losses in one event; further ones are refused.
 const MAX_LOSSES: usize = 256;

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use paceline_lines::names::Axis;
+use paceline_lines::observation::{Loss, Observation, Phase, Span};
+
 use super::event::Event;
 use super::tags::{MAX_TAG_LEN, Tag};
-use crate::names::Axis;
-use crate::observation::{Loss, Observation, Phase, Span};
 
 /// Maximum number of tags per file whose first step is remembered.
 const FIRSTS: usize = 16;

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use paceline_lines::names::phase_of_folder;
+use paceline_lines::observation::Observation;
+
 use super::emitter::Reading;
 use super::record::Met;
 use super::run::Run;
 use super::scan::{Scan, scan};
-use crate::names::phase_of_folder;
-use crate::observation::Observation;
 
 /// Bytes per poll over all files; a longer record is still read.
 const BUDGET: u64 = 128 * 1024;

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use paceline_lines::observation::Phase;
+
 use super::emitter::{EventEmitter, Reached, Reading};
 use super::event::{Event, Malformed};
 use super::facts::Facts;
 use super::file::{End, Place};
 use super::record::Met;
-use crate::observation::Phase;
 
 /// Before an earlier file is read, later ones are read ahead in pieces of this size. At most
 /// `PEEKS` pieces are searched for a useful tag.

@@ -1,7 +1,7 @@
 //! The meaning of the values of a tag.
 
-use crate::names::{self, Axis, Meaning};
-use crate::observation::{Loss, Observation, Phase, Span};
+use paceline_lines::names::{self, Axis, Meaning};
+use paceline_lines::observation::{Loss, Observation, Phase, Span};
 
 /// Maximum length of a tag in bytes; a longer one is refused.
 pub(super) const MAX_TAG_LEN: usize = 256;

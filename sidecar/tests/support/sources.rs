@@ -3,12 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
+use paceline_grammar::{Detector, Patterns, Reader};
+use paceline_lines::observation::Observation;
 use paceline_sidecar::csv;
-use paceline_sidecar::grammar::{Detector, Patterns, Reader};
-use paceline_sidecar::observation::Observation;
 use paceline_sidecar::push::trainer_status;
 use paceline_sidecar::tfevents::folder::Folder;
-
 use serde::Deserialize;
 
 use super::{Fixture, bytes, text};

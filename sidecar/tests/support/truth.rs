@@ -1,6 +1,6 @@
 //! The expected losses of a fixture, as its framework recorded them.
 
-use paceline_sidecar::observation::{Phase, Span};
+use paceline_lines::observation::{Phase, Span};
 use serde::Deserialize;
 
 /// One expected loss. Missing fields are not compared.

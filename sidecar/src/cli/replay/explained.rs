@@ -2,11 +2,11 @@
 
 use std::io::{self, Read, Write};
 
+use paceline_grammar::Reader;
 use serde_json::json;
 
 use super::{Pieces, Problem, for_each_read, form};
 use crate::explain::{Explained, Explainer};
-use crate::grammar::Reader;
 use crate::merger::Merger;
 
 /// The most characters of a line of the log that are printed.

@@ -11,12 +11,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use paceline_grammar::{Detector, Reader};
+use paceline_lines::observation::Observation;
 
 use super::args::JobArgs;
 use super::{Failure, values};
-use crate::grammar::{Detector, Reader};
 use crate::merger::{Kind, Merger};
-use crate::observation::Observation;
 
 /// Bytes of a read.
 const CHUNK: usize = 64 * 1024;

@@ -2,9 +2,10 @@
 
 use std::io::{self, Read, Write};
 
+use paceline_grammar::Reader;
+
 use super::{Pieces, Problem, for_each_read};
 use crate::explain::{Collector, Suggestion};
-use crate::grammar::Reader;
 
 /// The most characters of an example that are printed.
 const MAX_SHOWN: usize = 70;

@@ -11,11 +11,12 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use paceline_grammar::{Detector, Patterns};
+use paceline_lines::terminal::End;
+
 use self::columns::{columns, roles};
 use self::pattern::pattern;
 use super::numbers::numbers;
-use crate::grammar::{Detector, Patterns};
-use crate::terminal::End;
 
 /// A form needs so many lines.
 const MIN_LINES: usize = 3;

@@ -1,13 +1,13 @@
 use std::fs;
 use std::path::Path;
 
+use paceline_lines::observation::Phase;
 use paceline_reporter::wire::{Rank, Validation};
 use serde_json::{Value, json};
 
 use super::*;
 use crate::forward::testing::{Answer, OK, Receiving};
 use crate::forward::{Forwarding, tests};
-use crate::observation::Phase;
 use crate::push::trainer_status;
 
 /// A reading of a job at half of its steps.

@@ -14,14 +14,14 @@ use std::process::{Command, ExitStatus};
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 
+use paceline_grammar::Patterns;
+use paceline_lines::terminal::wrapping::Stream;
 use rustix::process::Pid;
 
-use crate::grammar::Patterns;
 use crate::job::Job;
 use crate::merger::Kind;
 use crate::shortage::is_shortage;
 use crate::source::text::Text;
-use crate::terminal::wrapping::Stream;
 use flow::Flow;
 use pass::{Listener, Output, pass};
 use queue::Queue;

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
+use paceline_lines::terminal::wrapping::Stream;
+
 use super::flow::Flow;
 use super::queue::{Next, Queue, Writer};
 use super::start_thread;
 use crate::job::Job;
 use crate::merger::SourceId;
 use crate::source::text::Text;
-use crate::terminal::wrapping::Stream;
 
 /// The capacity of a pipe.
 const CHUNK: usize = 64 * 1024;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::terminal::wrapping::Stream;
+use paceline_lines::terminal::wrapping::Stream;
 
 /// The most bytes that wait.
 const MAX_BYTES: usize = 2 << 20;

@@ -3,7 +3,7 @@
 //! Without a terminal, each piece has a header of eight bytes: its stream (1 is stdout, 2 stderr),
 //! three zeros and its length in bytes (big endian). With a terminal the headers are absent.
 
-use crate::terminal::wrapping::Stream;
+use paceline_lines::terminal::wrapping::Stream;
 
 /// Bytes of a header.
 const HEADER: usize = 8;

@@ -13,14 +13,13 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use paceline_grammar::Patterns;
 use tokio::io::AsyncReadExt;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use self::engine::{Engine, EngineError, check};
 use self::frames::Frames;
-
-use crate::grammar::Patterns;
 use crate::job::{Age, Job};
 use crate::merger::{Kind, SourceId};
 use crate::say::say;

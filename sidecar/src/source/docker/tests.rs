@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use paceline_grammar::Patterns;
+use paceline_lines::terminal::wrapping::Stream;
 use paceline_reporter::Reporter;
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -13,10 +15,8 @@ use tokio::time::{Instant, sleep};
 use super::Container;
 use super::engine::{Engine, EngineError};
 use super::frames::Frames;
-use crate::grammar::Patterns;
 use crate::job::Job;
 use crate::merger::Hints;
-use crate::terminal::wrapping::Stream;
 
 fn frame(stream: u8, text: &[u8]) -> Vec<u8> {
     let length = u32::try_from(text.len()).unwrap().to_be_bytes();

@@ -2,6 +2,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
+use paceline_lines::observation::{Phase, Span};
 use paceline_tfevents::{OWN_SUFFIX, Scalar, Writer};
 use proptest::prelude::*;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -11,7 +12,6 @@ use super::super::event::Event;
 use super::super::file::Place;
 use super::super::record::{MAX_RECORD_LEN, Records};
 use super::*;
-use crate::observation::{Phase, Span};
 
 const FIRST: &str = "events.out.tfevents.1700000000.host.1.0";
 const SECOND: &str = "events.out.tfevents.1700000100.host.2.0";
