@@ -90,6 +90,11 @@ impl Cgroup {
         }
     }
 
+    /// Whether systemd manages it. With each request about the group, systemd applies all that it keeps of it.
+    pub fn is_of_systemd(&self) -> bool {
+        self.path.extension().is_some_and(|extension| extension == "scope")
+    }
+
     /// The limit in force.
     pub fn quota(&self) -> io::Result<Quota> {
         match &self.folders {

@@ -36,14 +36,17 @@ fn cap(original: &mut Original, last: &LastWrite, now: &Observed, restarted: boo
     let original_quota = original.cgroup;
     let is_original = |quota: Quota| original_quota.is_some_and(|was| was.is_near(quota));
     let ours = |quota: Quota| {
-        let asked = last.host.iter().filter(|_| last.engine).map(|host| engines_quota(*host));
-        last.quota.iter().copied().chain(asked).any(|one| one.is_near(quota))
+        last.quota
+            .iter()
+            .copied()
+            .chain(asked(last).map(engines_quota))
+            .any(|one| one.is_near(quota))
     };
     // In version 1 of control groups, a request for another period leaves our quota where it is.
     let ours_in_another_period = |quota: Quota| {
         let same = |one: &Quota| one.quota == quota.quota && one.period != quota.period;
-        let is_whole = || last.quota.contains(&quota) || original_quota == Some(quota);
-        !restarted && last.quota.iter().any(same) && !is_whole()
+        let is_owners = original_quota.is_some_and(|was| was.quota == quota.quota);
+        !restarted && !is_owners && last.quota.iter().any(same) && !last.quota.contains(&quota)
     };
     let kept = engines_quota(now.host);
     if !hosts(last, was).any(|one| one.caps() == now.host.caps()) {
@@ -124,8 +127,7 @@ fn weight(original: &mut Original, last: &LastWrite, now: &Observed, restarted: 
         return false;
     }
     // With each request, even an owner's, systemd applies all that it keeps: here, a weight of ours.
-    let keeps_ours =
-        !keeps_owners && last.host.iter().any(|one| one.cpu_shares == now.host.cpu_shares);
+    let keeps_ours = !keeps_owners && asked(last).any(|one| one.cpu_shares == now.host.cpu_shares);
     let is_known = is_original(weight) || ours(weight) || (keeps_ours && engines(weight));
     let by_owner = !last.weight.is_empty() && !is_known;
     if by_owner {
@@ -168,14 +170,19 @@ fn io_weight(original: &mut Original, last: &LastWrite, now: &Observed, restarte
 
 /// What the engine may keep without a change by the owner.
 fn hosts(last: &LastWrite, was: HostCpu) -> impl Iterator<Item = HostCpu> {
-    last.host.iter().copied().chain([was])
+    asked(last).chain([was])
+}
+
+/// What the engine may keep because of us: nothing if it was never asked.
+fn asked(last: &LastWrite) -> impl Iterator<Item = HostCpu> {
+    last.host.iter().copied().filter(|_| last.engine)
 }
 
 /// The owner's part of the caps that the engine keeps. A request may change one of them alone: then the
 /// others may still be ours.
 fn owners_caps(last: &LastWrite, was: HostCpu, now: HostCpu) -> HostCpu {
     let part = |of: fn(HostCpu) -> i64| {
-        let is_ours = last.host.iter().any(|one| of(*one) == of(now));
+        let is_ours = asked(last).any(|one| of(one) == of(now));
         if is_ours { of(was) } else { of(now) }
     };
     HostCpu {

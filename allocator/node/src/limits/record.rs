@@ -70,6 +70,12 @@ pub struct LastWrite {
     pub weight: Vec<u64>,
     /// The weight of block I/O.
     pub io_weight: Vec<u64>,
+    /// Whether a request for a cap was not answered: systemd may keep it although the engine does not.
+    #[serde(default)]
+    pub cap_in_doubt: bool,
+    /// The same for a weight.
+    #[serde(default)]
+    pub weight_in_doubt: bool,
 }
 
 /// What is recorded of one container.
@@ -126,19 +132,37 @@ impl Record {
 impl LastWrite {
     /// Before a write: what is in force now is not a later change of the owner.
     pub(super) fn before(observed: &Observed, earlier: Option<&Self>) -> Self {
-        Self {
+        let mut last = Self {
             engine: earlier.is_some_and(|earlier| earlier.engine),
             group: observed.group.clone(),
             host: vec![observed.host],
             quota: observed.quota.into_iter().collect(),
             weight: observed.weight.into_iter().collect(),
             io_weight: observed.io_weight.into_iter().collect(),
+            ..Self::default()
+        };
+        // The doubt is about one life of the group.
+        if let Some(earlier) = earlier.filter(|earlier| earlier.group == observed.group) {
+            last.cap_in_doubt = earlier.cap_in_doubt;
+            last.weight_in_doubt = earlier.weight_in_doubt;
+            for weight in earlier.weight.iter().filter(|_| earlier.weight_in_doubt) {
+                add(&mut last.weight, *weight);
+            }
+            for quota in earlier.quota.iter().filter(|_| earlier.cap_in_doubt) {
+                add(&mut last.quota, *quota);
+            }
         }
+        last
     }
 
     /// Adds the values that `write` may leave.
     pub(super) fn add(&mut self, write: LimitWrite, observed: &Observed) {
         self.engine |= write.change().is_some();
+        match write {
+            LimitWrite::CpuShares(_) => self.weight_in_doubt = true,
+            LimitWrite::NanoCpus(_) | LimitWrite::CpuQuota(_) => self.cap_in_doubt = true,
+            LimitWrite::File(_) | LimitWrite::WeightFile(_) => {}
+        }
         add(&mut self.host, write.after(observed.host));
         if let Some(quota) = write.quota(observed.host).filter(|_| !self.quota.is_empty()) {
             add(&mut self.quota, quota);
@@ -167,8 +191,14 @@ impl LastWrite {
     /// in force before the write, and `now` was read back.
     pub(super) fn settle(&mut self, write: LimitWrite, before: &Observed, now: &Observed) {
         self.host = vec![write.after(before.host)];
+        match write {
+            LimitWrite::CpuShares(_) => self.weight_in_doubt = false,
+            LimitWrite::NanoCpus(_) | LimitWrite::CpuQuota(_) => self.cap_in_doubt = false,
+            LimitWrite::File(_) | LimitWrite::WeightFile(_) => {}
+        }
         if let Some(quota) = now.quota
             && self.quota.iter().any(|ours| ours.is_near(quota))
+            && !self.cap_in_doubt
         {
             self.quota = vec![quota];
         }
@@ -179,6 +209,7 @@ impl LastWrite {
         };
         if let Some(weight) = now.weight
             && (self.weight.is_empty() || self.weight.contains(&weight) || converts())
+            && !self.weight_in_doubt
         {
             self.weight = vec![weight];
         }

@@ -139,7 +139,10 @@ impl Actuator {
     ) -> Result<Vec<String>, LimitError> {
         let (was, is) = (record.original.host_config, target.container.host_config);
         let mut refused = Vec::new();
-        if record.is_of_engine() && was.cpu_shares != is.cpu_shares {
+        // What only systemd keeps comes back with its next write, unless the engine asks for another value.
+        let last = record.last.as_ref().filter(|_| target.is_of_systemd());
+        let in_doubt = last.is_some_and(|last| last.weight_in_doubt);
+        if record.is_of_engine() && (was.cpu_shares != is.cpu_shares || in_doubt) {
             let weight = plan_writes::to_weigh(was.cpu_shares);
             refused.extend(self.try_to_restore(target, &[weight]).await?);
             let now = target.observe();
@@ -149,7 +152,8 @@ impl Actuator {
                 refused.extend(self.try_to_restore(target, &[again]).await?);
             }
         }
-        if record.is_of_engine() && was.caps() != is.caps() {
+        let in_doubt = last.is_some_and(|last| last.cap_in_doubt);
+        if record.is_of_engine() && (was.caps() != is.caps() || in_doubt) {
             let writes = plan_writes::to_restore(was, self.cpus);
             refused.extend(self.try_to_restore(target, &writes).await?);
         }

@@ -43,6 +43,11 @@ impl Target {
         self.io.as_ref()?.get().ok()
     }
 
+    /// Whether systemd manages its control group.
+    pub(super) fn is_of_systemd(&self) -> bool {
+        self.cgroup.as_ref().is_some_and(Cgroup::is_of_systemd)
+    }
+
     /// The present life of its control group. A description that is used again may be of an earlier one.
     fn group(&self) -> Option<Instance> {
         self.cgroup.as_ref()?.instance(&self.proc).ok()

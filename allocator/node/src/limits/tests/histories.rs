@@ -292,6 +292,8 @@ impl World {
             assert_eq!(actuator.leftovers(), []);
         }
         self.owners.check(&self.stub, self.backend);
+        self.owners.apply_again(&self.stub);
+        self.owners.check(&self.stub, self.backend);
         assert_eq!(self.stub.locks(), Vec::<String>::new());
     }
 }
@@ -408,6 +410,49 @@ fn restore_without_the_engine_knows_a_raise_of_ours_in_another_period() {
             (Step::Restore(0), None),
         ],
     );
+}
+
+#[test]
+fn owner_may_return_to_an_earlier_value_after_a_killed_write() {
+    run(
+        Groups::First,
+        ActuatorBackend::Auto,
+        vec![
+            (Step::Start(0, Scope::All), None),
+            (Step::Others(Outside::Update(2, 730_000_000)), None),
+            (Step::Write(0, 2, cap(0.1)), None),
+            (Step::Others(Outside::Update(2, 940_000_000)), None),
+            (Step::Write(0, 2, cap(0.1)), Some(0)),
+            (Step::Others(Outside::Update(2, 730_000_000)), None),
+        ],
+    );
+}
+
+#[test]
+fn owner_may_write_the_same_quota_again_in_another_period() {
+    run(
+        Groups::First,
+        ActuatorBackend::Auto,
+        vec![
+            (Step::Others(Outside::WriteFile(2, 44_000)), None),
+            (Step::Start(0, Scope::All), None),
+            (Step::Write(0, 2, Setting::Weight(128)), None),
+            (Step::Others(Outside::Period(2, 35_000)), None),
+            (Step::Others(Outside::WriteFile(2, 44_000)), None),
+        ],
+    );
+}
+
+#[test]
+fn request_that_failed_late_is_asked_for_again_by_a_restore() {
+    // Systemd keeps it, although the engine does not.
+    for setting in [Setting::Weight(128), cap(0.1)] {
+        run_all(&[
+            Step::Start(0, Scope::All),
+            Step::Others(Outside::FailLate(true)),
+            Step::Write(0, 0, setting),
+        ]);
+    }
 }
 
 #[test]

@@ -49,9 +49,21 @@ pub(super) enum Groups {
     Second(usize),
 }
 
+impl Groups {
+    /// The name of a container's group.
+    fn name(self, id: &str) -> String {
+        match self {
+            Self::First => id.to_owned(),
+            Self::Second(_) => format!("docker-{id}.scope"),
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct State {
     groups: Groups,
+    /// What systemd keeps of the containers' groups, by id. It may be more recent than what the engine keeps.
+    units: BTreeMap<String, Value>,
     pub(super) behavior: Behavior,
     /// The engine's id.
     pub(super) id: String,
@@ -94,6 +106,7 @@ impl Stub {
         let cgroups = folder.path().join("cgroup");
         let mut state = State {
             groups,
+            units: BTreeMap::new(),
             behavior: Behavior::default(),
             id: "stub".to_owned(),
             cpus: 2,
@@ -110,7 +123,7 @@ impl Stub {
             fs::create_dir_all(&process).unwrap();
             let text = match groups {
                 Groups::First => format!("3:cpu,cpuacct:/{id}\n4:blkio:/{id}\n"),
-                Groups::Second(_) => format!("0::/{id}\n"),
+                Groups::Second(_) => format!("0::/{}\n", groups.name(id)),
             };
             fs::write(process.join("cgroup"), text).unwrap();
             state.hosts.insert((*id).to_owned(), json!({"Pid": pid, "StartedAt": 0}));
@@ -187,12 +200,16 @@ impl Stub {
 
     /// A file of a container's control group.
     pub(super) fn file(&self, id: &str, name: &str) -> PathBuf {
-        self.groups().join(id).join(name)
+        self.groups().join(self.kind().name(id)).join(name)
     }
 
     /// Whether a container has a control group.
     pub(super) fn has_group(&self, id: &str) -> bool {
-        self.groups().join(id).exists()
+        self.groups().join(self.kind().name(id)).exists()
+    }
+
+    fn kind(&self) -> Groups {
+        self.state.lock().unwrap().groups
     }
 
     /// A `docker update` outside of Paceline; returns whether the engine accepts it.
@@ -203,6 +220,11 @@ impl Stub {
     /// A field that the engine keeps for a container.
     pub(super) fn kept(&self, id: &str, field: &str) -> i64 {
         self.state.lock().unwrap().field(id, field)
+    }
+
+    /// Systemd applies what it keeps of a group, as at `systemctl daemon-reload`.
+    pub(super) fn apply_again(&self, id: &str) {
+        self.state.lock().unwrap().write_all(&self.groups(), id);
     }
 
     /// Starts a container again; returns whether the engine accepts what it keeps for it.
@@ -270,21 +292,20 @@ impl State {
     }
 
     /// Creates a container's control group with what the engine keeps for it.
-    fn begin_group(&self, cgroups: &Path, id: &str) {
-        fs::create_dir_all(cgroups.join(id)).unwrap();
-        self.write_all(cgroups, id, &self.hosts[id]);
+    fn begin_group(&mut self, cgroups: &Path, id: &str) {
+        fs::create_dir_all(cgroups.join(self.groups.name(id))).unwrap();
+        let mut unit = json!({});
+        give(&mut unit, &self.hosts[id]);
+        self.units.insert(id.to_owned(), unit);
+        self.write_all(cgroups, id);
     }
 
-    /// Writes all that `host` says into the control group.
-    fn write_all(&self, cgroups: &Path, id: &str, host: &Value) {
-        let group = cgroups.join(id);
+    /// Writes all that is kept of a control group into it.
+    fn write_all(&self, cgroups: &Path, id: &str) {
+        let (group, host) = (cgroups.join(self.groups.name(id)), &self.units[id]);
         let field = |name: &str| host[name].as_i64().unwrap_or(0);
         let period = if field("CpuPeriod") > 0 { field("CpuPeriod") } else { 100_000 };
-        let quota = match (field("NanoCpus"), field("CpuQuota")) {
-            (nano @ 1.., _) => Some(nano / 10_000),
-            (_, quota @ 1..) => Some(quota),
-            _ => None,
-        };
+        let quota = Some(field("CpuQuota")).filter(|quota| *quota > 0);
         let shares = u64::try_from(field("CpuShares")).unwrap();
         let files = match self.groups {
             Groups::First => vec![
@@ -308,7 +329,7 @@ impl State {
         // The folder stays elsewhere, so that its number is not given to another one.
         self.ended += 1;
         let elsewhere = cgroups.with_file_name(format!("ended-{}", self.ended));
-        drop(fs::rename(cgroups.join(id), elsewhere));
+        drop(fs::rename(cgroups.join(self.groups.name(id)), elsewhere));
     }
 
     fn restart(&mut self, cgroups: &Path, id: &str) -> bool {
@@ -324,17 +345,9 @@ impl State {
     /// Applies an update by Docker's rules.
     fn update(&mut self, cgroups: &Path, id: &str, body: &Value) -> Result<(), &'static str> {
         self.check(id, body)?;
-        let host = self.merged(id, body);
-        self.hosts.insert(id.to_owned(), host);
+        merge(self.hosts.get_mut(id).unwrap(), body);
         self.write(cgroups, id, body);
         Ok(())
-    }
-
-    /// What the engine keeps for a container after an update.
-    fn merged(&self, id: &str, body: &Value) -> Value {
-        let mut host = self.hosts[id].clone();
-        host.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
-        host
     }
 
     fn check(&self, id: &str, body: &Value) -> Result<(), &'static str> {
@@ -355,11 +368,12 @@ impl State {
     }
 
     /// Writes an update into the control group.
-    fn write(&self, cgroups: &Path, id: &str, body: &Value) {
-        let group = cgroups.join(id);
+    fn write(&mut self, cgroups: &Path, id: &str, body: &Value) {
+        let group = cgroups.join(self.groups.name(id));
         if self.groups != Groups::First {
             if group.exists() {
-                self.write_all(cgroups, id, &self.merged(id, body));
+                give(self.units.get_mut(id).unwrap(), body);
+                self.write_all(cgroups, id);
             }
             return;
         }
@@ -379,6 +393,19 @@ impl State {
                 fs::write(group.join(file), value.to_string()).unwrap();
             }
         }
+    }
+}
+
+/// Takes the fields of an update.
+fn merge(kept: &mut Value, body: &Value) {
+    kept.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
+}
+
+/// What the engine asks of systemd for such fields: a number of CPUs is a quota.
+fn give(unit: &mut Value, body: &Value) {
+    merge(unit, body);
+    if let Some(nano) = body["NanoCpus"].as_i64().filter(|nano| *nano > 0) {
+        (unit["CpuQuota"], unit["CpuPeriod"]) = (json!(nano / 10_000), json!(100_000));
     }
 }
 
@@ -450,7 +477,7 @@ impl State {
         };
         if parts[1] == "json" {
             self.inspections += 1;
-            let runs = cgroups.join(parts[0]).exists();
+            let runs = cgroups.join(self.groups.name(parts[0])).exists();
             let started = host["StartedAt"].to_string();
             let running = json!({"Running": runs, "Pid": host["Pid"], "StartedAt": started});
             return (

@@ -128,6 +128,17 @@ impl Owners {
         }
     }
 
+    /// Systemd applies what it keeps, where that does not undo what an owner has written past the engine.
+    pub(super) fn apply_again(&self, stub: &Stub) {
+        for (id, wanted) in &self.wanted {
+            let kept = Wanted::by_engine(self.groups, wanted.host);
+            let is_kept = (wanted.quota, wanted.weight) == (kept.quota, kept.weight);
+            if self.groups != Groups::First && is_kept && stub.has_group(id) {
+                stub.apply_again(id);
+            }
+        }
+    }
+
     /// Fails unless all containers have what their owners want.
     pub(super) fn check(&self, stub: &Stub, backend: ActuatorBackend) {
         let cpus = f64::from(stub.state.lock().unwrap().cpus);
