@@ -33,7 +33,6 @@ mod table;
 mod testing;
 mod totals;
 mod tqdm;
-mod translate;
 mod tuples;
 mod vision;
 mod vowpal;

@@ -36,11 +36,8 @@ fn cap(original: &mut Original, last: &LastWrite, now: &Observed, restarted: boo
     let original_quota = original.cgroup;
     let is_original = |quota: Quota| original_quota.is_some_and(|was| was.is_near(quota));
     let ours = |quota: Quota| {
-        last.quota
-            .iter()
-            .copied()
-            .chain(asked(last).map(engines_quota))
-            .any(|one| one.is_near(quota))
+        let mut values = last.quota.iter().copied().chain(asked(last).map(engines_quota));
+        values.any(|one| one.is_near(quota))
     };
     // In version 1 of control groups, a request for another period leaves our quota where it is.
     let ours_in_another_period = |quota: Quota| {
@@ -101,10 +98,13 @@ fn weight(original: &mut Original, last: &LastWrite, now: &Observed, restarted: 
     let ours = |weight: u64| last.weight.contains(&weight);
     let engines = |weight: u64| engines_weights(now.host, now.scale).contains(&weight);
     let converted = |host: HostCpu| {
-        let settled = <[HostCpu; 1]>::try_from(last.host.as_slice()).ok().map(|[host]| host);
-        let ours = <[u64; 1]>::try_from(last.weight.as_slice()).ok().map(|[weight]| weight);
-        let shown = [(Some(now.host), now.weight), (Some(was), original_weight), (settled, ours)];
-        converted(host, now.scale, shown.into_iter().filter_map(|(host, it)| host.zip(it)))
+        let settled = match (last.host.as_slice(), last.weight.as_slice()) {
+            ([host], [weight]) => Some((*host, *weight)),
+            _ => None,
+        };
+        let [seen, owners] = [(now.host, now.weight), (was, original_weight)]
+            .map(|(host, weight)| weight.map(|weight| (host, weight)));
+        converted(host, now.scale, [seen, owners, settled].into_iter().flatten())
     };
     if !hosts(last, was).any(|one| shares(one) == shares(now.host)) {
         // What the engine writes for the owner's request may equal a value of ours.

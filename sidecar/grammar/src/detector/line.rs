@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use paceline_lines::terminal::End;
+use paceline_lines::translate;
 use paceline_lines::{bytes, scan};
 
 use super::envelope;
@@ -12,7 +13,7 @@ use super::mention::Language;
 use super::section::Section;
 use super::{Detector, Kind, NO_GRAMMAR, announced, settings, under_prefix};
 use crate::key_value::begins_with_brackets;
-use crate::{Grammar, Reading, columns, keras, totals, translate, tuples};
+use crate::{Grammar, Reading, columns, keras, totals, tuples};
 
 /// Programs announce the length of a training before it starts. After so many lines, announcements
 /// are ignored.

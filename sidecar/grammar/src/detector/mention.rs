@@ -4,7 +4,7 @@ use aho_corasick::AhoCorasick;
 use aho_corasick::packed::{MatchKind, Searcher};
 use memchr::memmem::Finder;
 
-/// Parts of words for a loss, in every case that is printed. [`crate::translate`] has the
+/// Parts of words for a loss, in every case that is printed. [`paceline_lines::translate`] has the
 /// words of other languages. The search for up to 32 of them is faster than for more.
 const NEAR: [&str; 32] = [
     "oss", "OSS", "cost", "Cost", "COST", "xent", "Xent", "XENT", "ntropy", "NTROPY", "nll", "NLL",

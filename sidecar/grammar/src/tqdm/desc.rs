@@ -2,8 +2,7 @@
 
 use paceline_lines::observation::Phase;
 use paceline_lines::scan;
-
-use crate::translate;
+use paceline_lines::translate;
 
 /// The meaning of the description before a bar.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -2,7 +2,7 @@
 //!
 //! A line with a word for a loss in another language is rewritten: its known words become English
 //! ones, and every grammar can read it. To add a word, add it to [`WORDS`]; to add a language, add
-//! its word for "loss" to the needles in `detector/mention.rs`, too.
+//! its word for "loss" to the needles in `sidecar/grammar/src/detector/mention.rs`, too.
 
 /// Words and what they mean. Longer words come before those that they begin with. A word without a
 /// meaning connects others and is dropped. Latin, Cyrillic and Greek words match as a whole, other
@@ -205,7 +205,7 @@ const WORDS: [(&str, &str); 184] = [
 ];
 
 /// Translates the labels of a line. `None` if it has no word of another language for a loss.
-pub(super) fn labels(line: &str) -> Option<String> {
+pub fn labels(line: &str) -> Option<String> {
     rewrite(line, Runs::Any, |_, _| true)
         .filter(|(_, has_loss)| *has_loss)
         .map(|(english, _)| ordinals(&english))
@@ -229,7 +229,7 @@ fn may_be_mixed(line: &str) -> bool {
 /// Translates the other words of a line with an English word for a loss: `验证loss: 0.5`. `None` if
 /// there is none.
 #[inline]
-pub(super) fn mixed(line: &str) -> Option<String> {
+pub fn mixed(line: &str) -> Option<String> {
     if may_be_mixed(line) { translated(line) } else { None }
 }
 
@@ -324,7 +324,7 @@ fn has_only_known(mut run: &str) -> bool {
 }
 
 /// A line that may begin with the word for an epoch in another language, in English.
-pub(super) fn heading(line: &str) -> Option<String> {
+pub fn heading(line: &str) -> Option<String> {
     // Most lines are in English.
     let first = line.chars().find(|c| c.is_alphanumeric())?;
     if first.is_ascii() && !matches!(first, 'e' | 'E' | 'p') {
@@ -410,7 +410,7 @@ fn meaning(word: &str) -> Option<(&'static str, usize)> {
 
 /// Rewrites decimal commas as points: `0,5321`. `None` if the line has none for certain; `known`: other
 /// lines of the program have had some.
-pub(super) fn commas(line: &str, known: bool) -> Option<String> {
+pub fn commas(line: &str, known: bool) -> Option<String> {
     let bytes = line.as_bytes();
     let digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
     let is_decimal_point = |(at, byte): (usize, &u8)| {
