@@ -20,6 +20,8 @@ pub(super) struct Fastprogress {
 
 /// The column of a table that shows it to be one of fastai.
 const LOSS: &str = "train_loss";
+/// The column of skorch's tables, which have empty cells.
+const OF_SKORCH: &str = "dur";
 /// Maximum number of columns of a table.
 const MAX_COLUMNS: usize = 32;
 
@@ -45,6 +47,7 @@ impl Grammar for Fastprogress {
             let columns: Vec<_> =
                 line.split_whitespace().take(MAX_COLUMNS).map(str::to_owned).collect();
             let is_header = columns.iter().any(|column| column == LOSS)
+                && columns.iter().all(|column| column != OF_SKORCH)
                 && !columns.iter().any(|column| scan::number(column).is_some());
             if is_header {
                 self.columns = columns;

@@ -93,6 +93,8 @@ pub(super) struct Steps {
     restarted: bool,
     /// The last step of the run and its total, if no epoch was named. It may turn out to be that of an epoch.
     alone: Option<(u64, u64)>,
+    /// That step was that of an epoch, whose number is printed only at its end.
+    named_at_end: bool,
     /// The step of the last line of the training with a counter of its own and no total.
     numbered: Option<u64>,
     ended: Ended,
@@ -138,6 +140,7 @@ impl Steps {
             total: Total::Unknown,
             restarted: false,
             alone: None,
+            named_at_end: false,
             numbered: None,
             ended: Ended::default(),
             before: None,
@@ -165,7 +168,10 @@ impl Steps {
             None
         } else if self.is_announced(observation, step, total, plan) {
             step.map(|step| self.in_run(step, total))
-        } else if observation.step_in_epoch || self.restarts(observation) {
+        } else if observation.step_in_epoch
+            || self.restarts(observation)
+            || self.begins_again(observation, step, total)
+        {
             let length = total.or(self.ended.length().filter(|length| step <= Some(*length)));
             step.and_then(|step| self.in_epoch(step, length, plan))
         } else if observation.step.is_some() {
@@ -212,6 +218,21 @@ impl Steps {
         let most = before.filter(|(of, _)| epoch <= *of).map_or(step, |(_, most)| most.max(step));
         self.before = Some((epoch, most));
         self.goes_back && self.pass.length().is_some() && self.pass.begin().is_some()
+    }
+
+    /// Whether a counter without an epoch has begun again after its total, and an epoch was named in between.
+    fn begins_again(
+        &mut self,
+        observation: &Observation,
+        step: Option<u64>,
+        total: Option<u64>,
+    ) -> bool {
+        if let (Some((last, of)), Some(step), None) = (self.alone, step, observation.epoch) {
+            let is_at_end = last.saturating_mul(10) >= of.saturating_mul(9);
+            self.named_at_end |=
+                self.epoch.is_some() && Some(of) == total && is_at_end && step < last;
+        }
+        self.named_at_end && observation.epoch.is_none() && total.is_some()
     }
 
     /// Forgets the counters so far, which were those of a preparation.
@@ -340,7 +361,7 @@ impl Steps {
 
     /// Converts `step` of an epoch of `length` steps to a step of the run.
     fn in_epoch(&mut self, step: u64, length: Option<u64>, plan: &Plan) -> Option<u64> {
-        let says_epochs = self.epoch.is_some();
+        let says_epochs = self.epoch.is_some() && !self.named_at_end;
         if let Some((before, total)) = self.alone.take()
             && length == Some(total)
             && !says_epochs
