@@ -23,7 +23,7 @@ mod trace;
 
 use paceline_lines::observation::Observation;
 use paceline_lines::terminal::prefix::{Stripped, Stripper};
-use paceline_lines::terminal::{End, octal};
+use paceline_lines::terminal::{End, lost_escape, octal};
 
 use super::draft::Draft;
 use super::held::Held;
@@ -220,7 +220,7 @@ impl Detector {
                 self.unpack(&decoded, end);
                 None
             }
-            None => self.read_text(line, end),
+            None => self.read_text(&lost_escape::strip(line), end),
         }
     }
 

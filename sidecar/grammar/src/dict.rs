@@ -17,7 +17,9 @@ pub(super) enum Value<'a> {
     Text(&'a str),
     /// `null`, or a boolean.
     Word(&'a str),
-    /// A list, or a call.
+    /// A list, with its brackets.
+    List(&'a str),
+    /// A dict, or a call.
     Other,
 }
 
@@ -214,7 +216,11 @@ fn value(at: Bytes<'_>) -> Option<(Value<'_>, &[u8])> {
             let value = scan::whole(string).map_or(Value::Text(string), Value::Number);
             Some((value, end.get(1..)?))
         }
-        [b'[' | b'{' | b'(', ..] => Some((Value::Other, skip(rest)?)),
+        [b'[', ..] => {
+            let after = skip(rest)?;
+            Some((Value::List(Bytes { text, rest }.up_to(after)), after))
+        }
+        [b'{' | b'(', ..] => Some((Value::Other, skip(rest)?)),
         [b'a'..=b'z' | b'A'..=b'Z' | b'_', ..] => {
             if let Some((number, after)) = scan::number(at.as_str()) {
                 return Some((Value::Number(number), after.as_bytes()));

@@ -2,7 +2,7 @@
 
 use paceline_lines::observation::{Phase, Span};
 use paceline_lines::terminal::{End, stamp};
-use paceline_lines::{bytes, names};
+use paceline_lines::{bytes, names, scan};
 
 use super::dict::{Dicts, Take, Value};
 use super::draft::Draft;
@@ -42,9 +42,13 @@ impl Grammar for Json {
 
 impl Json {
     fn object(&mut self, text: &str, draft: &mut Draft) -> Option<()> {
-        let mut entries = Entries { draft, any: false, name: None, value: None };
+        let mut entries =
+            Entries { draft, any: false, name: None, value: None, lists_settings: false };
         let rest = self.dicts.walk(text, &mut entries)?;
-        let Entries { draft, mut any, name, value } = entries;
+        let Entries { draft, mut any, name, value, lists_settings } = entries;
+        if lists_settings {
+            return None;
+        }
         if let (Some(name), Some(value)) = (name, value)
             && draft.found.losses.is_empty()
         {
@@ -74,7 +78,11 @@ struct Entries<'j, 'a> {
     /// The name of a metric whose value is under another key.
     name: Option<&'a str>,
     value: Option<f64>,
+    lists_settings: bool,
 }
+
+/// What stands in the place of the step where `DLLogger` lists settings.
+const SETTINGS: &str = "PARAMETER";
 
 /// Keys of the name of a metric, and of its value: `{"name": "loss", "value": 0.5}`.
 const NAMES: [&str; 6] = ["name", "key", "metric", "metric_name", "tag", "scalar"];
@@ -114,19 +122,38 @@ impl<'a> Take<'a> for Entries<'_, 'a> {
                 let at = stamp(text).and_then(|(at, _)| at);
                 self.draft.found.at = at.or(self.draft.found.at);
             }
+            Value::Text(text) if field == Field::Step && text == SETTINGS => {
+                self.lists_settings = true;
+            }
             Value::Text(text) => put_text(field, text, self.draft),
             Value::Word(word) => {
                 if let Field::Flag(_) = field {
                     put_text(field, word, self.draft);
                 }
             }
-            Value::Other => {}
+            Value::List(list) if matches!(field, Field::Step | Field::GlobalStep) => {
+                self.place(list);
+            }
+            Value::List(_) | Value::Other => {}
         }
     }
 
     fn clear(&mut self) {
         self.draft.clear();
-        (self.any, self.name, self.value) = (false, None, None);
+        (self.any, self.name, self.value, self.lists_settings) = (false, None, None, false);
+    }
+}
+
+impl Entries<'_, '_> {
+    /// Takes the place of `DLLogger`: the epoch, and the step where there is one.
+    fn place(&mut self, list: &str) {
+        let mut counters = scan::listed(list.trim_matches(['[', ']'])).map(scan::whole);
+        let (Some(Some(epoch)), step) = (counters.next(), counters.next()) else { return };
+        put(Field::Epoch, "epoch", epoch, self.draft);
+        if let Some(Some(step)) = step {
+            put(Field::Step, "step", step, self.draft);
+        }
+        self.any = true;
     }
 }
 

@@ -100,6 +100,8 @@ fn tutorials() -> Table {
         Shape::new("Accuracy: {_}%, Avg loss: {loss}").validation("Avg loss"),
         Shape::new("train Loss: {loss} Acc:").train("train Loss", Epoch),
         Shape::new("val Loss: {loss} Acc:").validation("val Loss"),
+        // I-JEPA, and others that began with the tutorial, add settings and a time.
+        Shape::new("[{epoch}, {batch}] loss: {loss} {..}({ms} ms)").train("loss", Interval),
         Shape::new("[{epoch}, {batch}] loss: {loss}").train("loss", Interval),
         // Translation and names with a recurrent network: the time, the step and its percentage.
         Shape::new("{_}m {_}s (- {_}m {_}s) ({step} {_}%) {loss}").train("loss", Interval),

@@ -82,7 +82,7 @@ impl Detector {
     /// Takes the text out of an object of a log collector. Returns whether the line is one.
     fn is_envelope(&mut self, text: &str) -> bool {
         let Some(message) =
-            Some(text).filter(|text| text.starts_with('{')).and_then(envelope::message)
+            Some(text).filter(|text| envelope::may_be(text)).and_then(envelope::message)
         else {
             return false;
         };

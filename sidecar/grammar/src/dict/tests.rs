@@ -42,7 +42,12 @@ fn json_and_python_dicts_are_walked() {
         ),
         (
             r#"{"t": {"loss": 0.5, "deep": {"x": 1}}, "l": [1, {"y": "]"}], "z": 2}"#,
-            vec!["t/loss=Number(0.5)", "t/deep=Other", "l=Other", "z=Number(2.0)"],
+            vec![
+                "t/loss=Number(0.5)",
+                "t/deep=Other",
+                r#"l=List("[1, {\"y\": \"]\"}]")"#,
+                "z=Number(2.0)",
+            ],
         ),
         (
             "{'a': tensor(0.5, device='cuda:0'), 'b': np.float64(1.5), 'c': f(x),}",

@@ -87,6 +87,10 @@ fn tutorials() {
         ("train Loss: 0.4742 Acc: 0.7951", "epoch 2, train Loss=0.4742 Epoch"),
         ("val Loss: 0.2351 Acc: 0.9085", "epoch 2, val Loss=0.2351 Validation Epoch"),
         ("[1,  2000] loss: 2.186", "epoch 1, batch 2000, loss=2.186 Interval"),
+        (
+            "[2,    40] loss: 0.362 masks: 43.0 18.0 [wd: 4.00e-02] [lr: 1.91e-04] (640.5 ms)",
+            "epoch 2, batch 40, 0.6405 s, loss=0.362 Interval",
+        ),
     ];
     check("pytorch tutorial", false, &table);
 }

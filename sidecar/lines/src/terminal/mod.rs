@@ -5,6 +5,7 @@
 
 mod escape;
 mod line_splitter;
+pub mod lost_escape;
 pub mod octal;
 pub mod prefix;
 mod stamp;

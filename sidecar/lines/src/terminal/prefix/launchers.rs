@@ -144,8 +144,11 @@ pub(super) fn counts(text: &str) -> bool {
 /// `rank0: `, `Rank 2: `, `GPU 0 | `, `trainer/0 `.
 pub(super) fn worded<'a>(found: &mut Stripped<'a>) -> Option<&'a str> {
     if let Some((rank, rest)) = rank(found.text) {
-        let rest = rest.strip_prefix(':').or_else(|| rest.trim_start().strip_prefix(['|', ']']));
-        let rest = rest?;
+        // In `gpu-11:0` it is the number of a machine.
+        let after_colon = rest.strip_prefix(':');
+        let after_colon =
+            after_colon.filter(|text| !text.starts_with(|c: char| c.is_ascii_digit()));
+        let rest = after_colon.or_else(|| rest.trim_start().strip_prefix(['|', ']']))?;
         found.see_rank(Some(rank));
         return Some(rest);
     }

@@ -125,8 +125,9 @@ pub(super) fn named_stamp<'a>(found: &mut Stripped<'a>, before: &mut Before) -> 
     before.see_stamp();
     before.named_date = true;
     let rest = rest.trim_start();
-    let year = number(rest)
-        .filter(|(year, after)| (1970..9999).contains(year) && after.starts_with([' ', '\t']));
+    // MPI puts its own brackets there, without a space.
+    let ends = |after: &str| after.starts_with([' ', '\t']) || launchers::is_stream(after);
+    let year = number(rest).filter(|(year, after)| (1970..9999).contains(year) && ends(after));
     let rest = year.map_or(rest, |(_, after)| after.trim_start());
     // The host precedes the process.
     let process = rest.split_once(' ').filter(|(host, process)| {
