@@ -135,6 +135,9 @@ impl KeyValue {
 
     /// Reads a line without losses as the heading of a report. Returns whether it counts steps.
     pub(super) fn heading(&mut self, line: &str, draft: &mut Draft) -> bool {
+        if names_task(line) {
+            return false;
+        }
         if self.line(line, draft) && draft.found.losses.is_empty() {
             if draft.steps.named {
                 draft.found.batch_seconds = None;
@@ -520,6 +523,24 @@ const WEAK: u8 = 4;
 
 fn usual(phase: Phase) -> Span {
     if phase == Phase::Train { Span::Step } else { Span::Epoch }
+}
+
+/// Whether a line counts tasks, not steps of the training: `Step 3/12 : RUN pip install torch` of an image's build,
+/// `Step 3 of 7: installing torch`.
+fn names_task(line: &str) -> bool {
+    let Some(rest) = line.strip_prefix("Step ").or_else(|| line.strip_prefix("step ")) else {
+        return false;
+    };
+    let of = scan::count(rest).and_then(|(_, rest)| {
+        let rest = rest.strip_prefix('/').or_else(|| rest.strip_prefix(" of "))?;
+        scan::count(rest)
+    });
+    let Some((_, rest)) = of else { return false };
+    let Some(task) = rest.trim_start().strip_prefix(": ") else { return false };
+    let word = task.split(' ').next().unwrap_or_default();
+    let is_instruction = word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_uppercase());
+    let has_digit = task.bytes().any(|byte| byte.is_ascii_digit());
+    is_instruction || (word.starts_with(char::is_alphabetic) && !has_digit)
 }
 
 #[cfg(test)]

@@ -24,6 +24,8 @@ pub(super) fn grammars() -> Vec<Box<dyn Grammar>> {
 fn wenet() -> Table {
     let shapes = [
         Shape::new("TRAIN Batch {epoch}/{batch} loss {loss}").train("loss", Step),
+        Shape::new("TRAIN | steps/sec {rate}| Batch {epoch}/{batch} loss {loss}")
+            .train("loss", Step),
         Shape::new("CV Batch {_}/{_} loss {_} {..}history loss {loss}").validation("history loss"),
         Shape::new("CV Batch {_}/{_} loss {loss}").validation("loss"),
         Shape::new("Epoch {epoch} CV info cv_loss {loss}").validation("cv_loss"),
@@ -171,6 +173,10 @@ mod tests {
             (
                 "CV Batch 1/20 loss 9.5 loss_att 8.0 history loss 9.25 rank 0",
                 "history loss=9.25 Validation Epoch",
+            ),
+            (
+                "TRAIN | steps/sec 2.5| Batch 0/100 loss 11.5 loss_att 10.0 lr 0.0004 rank 0",
+                "epoch 0, batch 100, 0.4 s, loss=11.5 Step",
             ),
             ("Epoch 1 CV info cv_loss 9.125", "epoch 1, cv_loss=9.125 Validation Epoch"),
         ];

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use paceline_lines::bytes;
-use paceline_lines::observation::{Observation, Phase};
+use paceline_lines::observation::{Observation, Phase, Span};
 use paceline_lines::terminal::End;
 
 use super::block;
@@ -92,7 +92,10 @@ impl Detector {
                 None
             }
             Reading::Says if is_plain => {
-                self.summaries.see(found, true);
+                if kind == Kind::General && self.summaries.estimates(found) {
+                    self.draft.found.losses.iter_mut().for_each(|loss| loss.span = Span::Epoch);
+                }
+                self.summaries.see(&self.draft.found, true);
                 self.with_step()
             }
             // Without a bar, the step may be in a heading above the dict.

@@ -71,6 +71,11 @@ impl Heading {
             Some((epochs, rest)) => (Some(epochs), rest),
             None => (None, rest),
         };
+        // `Epoch 1 (1/32)`: of this run, after those of an earlier one.
+        let (epochs, rest) = match of_this_run(rest) {
+            Some((all, rest)) if epochs.is_none() => (Some(all), rest),
+            _ => (epochs, rest),
+        };
         let rest = without_clock(without_percentage(rest));
         let more = rest.bytes().any(|byte| byte.is_ascii_digit() || byte == b'|');
         let noted = || {
@@ -106,6 +111,13 @@ impl Heading {
             self.epoch = epoch;
         }
     }
+}
+
+/// The number of epochs in the brackets behind an epoch, `(1/32)`, and the text after them.
+fn of_this_run(text: &str) -> Option<(u64, &str)> {
+    let (_, rest) = scan::count(text.strip_prefix('(')?)?;
+    let (epochs, rest) = scan::count(rest.strip_prefix('/')?)?;
+    Some((epochs, rest.strip_prefix(')')?))
 }
 
 /// The number of batches behind the epoch, at the end of its heading: `, Total Micro Batches 400`.

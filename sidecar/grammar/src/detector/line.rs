@@ -19,8 +19,8 @@ use crate::{Grammar, Reading, columns, keras, totals, tuples};
 /// are ignored.
 const PREFACE: u64 = 10_000;
 
-/// The start of lines that repeat earlier values: the summary of Weights & Biases.
-const REPEATS: &str = "wandb:";
+/// The start of lines that repeat earlier values: the summary of Weights & Biases, and fastai's callback that saves.
+const REPEATS: [&str; 2] = ["wandb:", "Better model found"];
 
 impl Detector {
     /// Reads a frame that is blank or incomplete.
@@ -42,7 +42,7 @@ impl Detector {
         if !self.patterns.is_empty() && self.by_patterns(line, text) {
             return (self.grammars.len() + 1, Reading::Says);
         }
-        if text.starts_with(REPEATS) {
+        if REPEATS.iter().any(|start| text.starts_with(start)) {
             return (NO_GRAMMAR, Reading::Known);
         }
         if let Some(frames) = keras::split(text) {

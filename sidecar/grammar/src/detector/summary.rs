@@ -16,6 +16,9 @@ pub(super) struct Summaries {
     counted: u32,
     /// Names of losses.
     names: Vec<String>,
+    /// The name of a loss of the training that was alone beside a counter, and whether it was so twice.
+    alone: String,
+    is_usual: bool,
     /// The last losses of the training and on held-out data.
     train: Option<f64>,
     held_out: Option<f64>,
@@ -32,10 +35,25 @@ impl Summaries {
             losses.clone().for_each(|loss| self.learn(&loss.name));
         }
         self.counted = if is_counted { self.counted.saturating_add(1) } else { 0 };
+        if is_counted && found.losses.iter().all(|loss| loss.phase == Phase::Train) {
+            self.is_usual = self.alone == first.name;
+            self.alone.clone_from(&first.name);
+        }
         let train = losses.clone().find(|loss| loss.phase == Phase::Train);
         let held_out = losses.find(|loss| loss.phase != Phase::Train);
         self.train = train.map(|loss| loss.value).or(self.train);
         self.held_out = held_out.map(|loss| loss.value).or(self.held_out);
+    }
+
+    /// Whether a line with a step has means over both data, between lines with the loss of one step:
+    /// `step 500 loss 0.5`, and then `step 500: train loss 0.4, val loss 0.6`.
+    pub(super) fn estimates(&self, found: &Observation) -> bool {
+        let train = found.losses.iter().find(|loss| loss.phase == Phase::Train);
+        let is_mean = train.is_some_and(|loss| {
+            loss.name != self.alone && loss.name.to_ascii_lowercase().contains("train")
+        });
+        let has_both = found.losses.iter().any(|loss| loss.phase != Phase::Train);
+        self.is_usual && is_mean && has_both && found.step.is_some() && found.epoch.is_none()
     }
 
     fn learn(&mut self, name: &str) {

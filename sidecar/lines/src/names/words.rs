@@ -76,9 +76,11 @@ impl Kinds {
             | b"min" | b"mode" | b"mult" | b"multiplier" | b"name" | b"norm" | b"num"
             | b"packet" | b"patience" | b"prev" | b"previous" | b"ramp" | b"rampup" | b"ratio"
             | b"reduction" | b"runtime" | b"scale" | b"scaler" | b"scaling" | b"schedule"
-            | b"start" | b"std" | b"stddev" | b"target" | b"temperature" | b"threshold"
-            | b"tol" | b"tolerance" | b"type" | b"until" | b"use" | b"var" | b"variance"
-            | b"warmup" | b"weight" | b"weighting" | b"weights" | b"window" => Self::NO_LOSS,
+            | b"scores" | b"signs" | b"start" | b"std" | b"stddev" | b"target" | b"temperature"
+            | b"threshold" | b"tol" | b"tolerance" | b"type" | b"until" | b"use" | b"var"
+            | b"variance" | b"warmup" | b"weight" | b"weighting" | b"weights" | b"window" => {
+                Self::NO_LOSS
+            }
             b"ema" | b"ewma" | b"moving" | b"running" | b"smooth" | b"smoothed" => Self::RUNNING,
             b"batch" | b"it" | b"ite" | b"iter" | b"iteration" | b"minibatch" | b"step"
             | b"update" => Self::STEP,
