@@ -235,7 +235,7 @@ fn time(text: &str) -> (Option<f64>, bool) {
             let of_one = match unit {
                 "s" => 1.0,
                 "ms" => 1e3,
-                "us" => 1e6,
+                "us" | "µs" | "μs" => 1e6,
                 _ => return None,
             };
             Some(value / of_one).filter(|seconds| *seconds > 0.0)

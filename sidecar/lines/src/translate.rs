@@ -1,13 +1,13 @@
 //! Labels in other languages, and numbers with a decimal comma.
 //!
 //! A line with a word for a loss in another language is rewritten: its known words become English
-//! ones, and every grammar can read it. To add a word, add it to [`WORDS`]; to add a language, add
+//! ones, and every grammar can read it. To add a word, add it to `WORDS`; to add a language, add
 //! its word for "loss" to the needles in `sidecar/grammar/src/detector/mention.rs`, too.
 
 /// Words and what they mean. Longer words come before those that they begin with. A word without a
 /// meaning connects others and is dropped. Latin, Cyrillic and Greek words match as a whole, other
 /// scripts anywhere.
-const WORDS: [(&str, &str); 184] = [
+const WORDS: [(&str, &str); 185] = [
     // Chinese.
     ("损失", "loss"),
     ("損失", "loss"),
@@ -115,6 +115,7 @@ const WORDS: [(&str, &str); 184] = [
     ("epoque", "epoch"),
     // In another encoding the first letter is lost.
     ("poque", "epoch"),
+    ("itération", "iteration"),
     ("étape", "step"),
     ("etape", "step"),
     ("lot", "batch"),

@@ -27,7 +27,7 @@ impl KeyValue {
             }
         }
         let field = self.keys.field(last);
-        let is_timed = matches!(unit, "s" | "ms" | "sec" | "secs" | "us");
+        let is_timed = matches!(unit, "s" | "ms" | "sec" | "secs" | "us" | "µs" | "μs");
         let previous = before.last();
         let of_other =
             |word: &&str| OTHER_STEPS.iter().any(|other| word.eq_ignore_ascii_case(other));

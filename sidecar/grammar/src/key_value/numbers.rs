@@ -218,7 +218,7 @@ fn time_of_step<'a>(value: f64, unit: &str, after: &'a str) -> (Option<f64>, &'a
     let seconds = match (top, bottom) {
         ("s" | "sec" | "secs" | "seconds", step) if is_step(step) => value,
         ("ms" | "msec", step) if is_step(step) => value / 1e3,
-        ("us", step) if is_step(step) => value / 1e6,
+        ("us" | "µs" | "μs", step) if is_step(step) => value / 1e6,
         (step, "s" | "sec" | "second") if is_step(step) => 1.0 / value,
         _ => return (None, after),
     };

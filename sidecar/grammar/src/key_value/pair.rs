@@ -247,7 +247,7 @@ impl Pair<'_> {
         let of_one = match self.unit {
             "s" | "sec" | "secs" | "second" | "seconds" => 1.0,
             "ms" | "msec" => 1e3,
-            "us" => 1e6,
+            "us" | "µs" | "μs" => 1e6,
             _ => return None,
         };
         Some(self.value / of_one).filter(|seconds| *seconds > 0.0 && seconds.is_finite())

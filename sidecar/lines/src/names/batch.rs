@@ -63,7 +63,9 @@ pub(super) fn batch(name: &str, words: &[Word<'_>]) -> Option<Meaning> {
 /// words name a counter.
 fn is_per_step(name: &str, words: &[Word<'_>]) -> bool {
     match words {
-        [time, step] => time.is("time") && step.kinds.any(Kinds::STEP) && name.contains('/'),
+        [time, step] => {
+            (time.is("time") || time.is("t")) && step.kinds.any(Kinds::STEP) && name.contains('/')
+        }
         [time, per, step] => {
             let is_per = per.kinds.any(Kinds::PER) || per.is("each");
             time.is("time") && is_per && step.kinds.any(Kinds::STEP)
@@ -102,7 +104,7 @@ fn ratio(name: &str, words: &[Word<'_>]) -> Option<Ratio> {
             per = true;
             continue;
         }
-        if let Some(before) = before.filter(|_| per || gap == "/") {
+        if let Some(before) = before.filter(|_| per || gap.trim() == "/") {
             if before.kinds.any(step) && word.kinds.any(Kinds::SECOND) {
                 return Some(Ratio::Rate);
             }
