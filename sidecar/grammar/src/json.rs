@@ -32,22 +32,22 @@ impl Grammar for Json {
         let first = bytes::find(line.as_bytes(), b'{');
         let text = first.and_then(|at| line.get(at..)).filter(|text| text.starts_with("{\""));
         let Some(text) = text else { return Reading::Foreign };
-        if self.object(text, draft).is_some() {
-            return Reading::Says;
+        let reading = self.object(text, draft);
+        if reading != Some(Reading::Says) {
+            draft.clear();
         }
-        draft.clear();
-        Reading::Foreign
+        reading.unwrap_or(Reading::Foreign)
     }
 }
 
 impl Json {
-    fn object(&mut self, text: &str, draft: &mut Draft) -> Option<()> {
+    fn object(&mut self, text: &str, draft: &mut Draft) -> Option<Reading> {
         let mut entries =
             Entries { draft, any: false, name: None, value: None, lists_settings: false };
         let rest = self.dicts.walk(text, &mut entries)?;
         let Entries { draft, mut any, name, value, lists_settings } = entries;
         if lists_settings {
-            return None;
+            return Some(Reading::Known);
         }
         if let (Some(name), Some(value)) = (name, value)
             && draft.found.losses.is_empty()
@@ -68,7 +68,7 @@ impl Json {
             self.dicts.keys().widen(&mut found.losses, Span::Epoch);
         }
         main_loss_first(&mut found.losses);
-        Some(())
+        Some(Reading::Says)
     }
 }
 
@@ -147,7 +147,8 @@ impl<'a> Take<'a> for Entries<'_, 'a> {
 impl Entries<'_, '_> {
     /// Takes the place of `DLLogger`: the epoch, and the step where there is one.
     fn place(&mut self, list: &str) {
-        let mut counters = scan::listed(list.trim_matches(['[', ']'])).map(scan::whole);
+        let items = list.trim_matches(['[', ']']).split(',').map(str::trim);
+        let mut counters = items.map(scan::whole);
         let (Some(Some(epoch)), step) = (counters.next(), counters.next()) else { return };
         put(Field::Epoch, "epoch", epoch, self.draft);
         if let Some(Some(step)) = step {

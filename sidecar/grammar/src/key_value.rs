@@ -28,6 +28,7 @@ pub(super) use counters::begins_with_brackets;
 use counters::{Counters, Order};
 use field::counts;
 pub(super) use held_out::abbreviated;
+use paceline_lines::bytes;
 use paceline_lines::names::rank;
 use paceline_lines::observation::{Loss, Phase, Span};
 use paceline_lines::scan;
@@ -525,6 +526,24 @@ fn usual(phase: Phase) -> Span {
     if phase == Phase::Train { Span::Step } else { Span::Epoch }
 }
 
+/// Instructions of a recipe for an image.
+const INSTRUCTIONS: [&str; 12] = [
+    "ADD",
+    "ARG",
+    "CMD",
+    "COPY",
+    "ENTRYPOINT",
+    "ENV",
+    "EXPOSE",
+    "FROM",
+    "LABEL",
+    "RUN",
+    "USER",
+    "WORKDIR",
+];
+/// Maximum number of tasks: more are steps of the training.
+const MAX_TASKS: u64 = 20;
+
 /// Whether a line counts tasks, not steps of the training: `Step 3/12 : RUN pip install torch` of an image's build,
 /// `Step 3 of 7: installing torch`.
 fn names_task(line: &str) -> bool {
@@ -535,12 +554,11 @@ fn names_task(line: &str) -> bool {
         let rest = rest.strip_prefix('/').or_else(|| rest.strip_prefix(" of "))?;
         scan::count(rest)
     });
-    let Some((_, rest)) = of else { return false };
+    let Some((tasks, rest)) = of else { return false };
     let Some(task) = rest.trim_start().strip_prefix(": ") else { return false };
-    let word = task.split(' ').next().unwrap_or_default();
-    let is_instruction = word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_uppercase());
-    let has_digit = task.bytes().any(|byte| byte.is_ascii_digit());
-    is_instruction || (word.starts_with(char::is_alphabetic) && !has_digit)
+    let is_instruction = INSTRUCTIONS.contains(&task.split(' ').next().unwrap_or_default());
+    let is_text = task.starts_with(char::is_alphabetic) && !bytes::contains_digit(task.as_bytes());
+    is_instruction || (is_text && tasks <= MAX_TASKS)
 }
 
 #[cfg(test)]

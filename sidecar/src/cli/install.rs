@@ -53,17 +53,17 @@ fn install(folder: &Path) -> io::Result<PathBuf> {
     let random = RandomState::new().build_hasher().finish();
     let new = folder.join(format!(".{NAME}-{random:x}"));
     let path = folder.join(NAME);
-    let copied = copy(&mut ours, &new).and_then(|()| fs::rename(&new, &path));
+    let mut copy = File::create_new(&new)?;
+    let copied = fill(&mut copy, &mut ours).and_then(|()| fs::rename(&new, &path));
     if copied.is_err() {
         drop(fs::remove_file(&new));
     }
     copied.map(|()| path)
 }
 
-/// Writes a program to a new file.
-fn copy(program: &mut File, path: &Path) -> io::Result<()> {
-    let mut copy = File::create_new(path)?;
-    io::copy(program, &mut copy)?;
+/// Copies a program.
+fn fill(copy: &mut File, program: &mut File) -> io::Result<()> {
+    io::copy(program, copy)?;
     // Any user may run it, whatever the umask is.
     copy.set_permissions(Permissions::from_mode(0o755))?;
     copy.sync_all()

@@ -228,9 +228,11 @@ impl Steps {
         total: Option<u64>,
     ) -> bool {
         if let (Some((last, of)), Some(step), None) = (self.alone, step, observation.epoch) {
+            // A run that is resumed goes back less far.
             let is_at_end = last.saturating_mul(10) >= of.saturating_mul(9);
+            let is_at_start = step.saturating_mul(2) <= of;
             self.named_at_end |=
-                self.epoch.is_some() && Some(of) == total && is_at_end && step < last;
+                self.epoch.is_some() && Some(of) == total && is_at_end && is_at_start;
         }
         self.named_at_end && observation.epoch.is_none() && total.is_some()
     }

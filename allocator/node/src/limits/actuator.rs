@@ -217,6 +217,7 @@ impl Actuator {
         }
         let mut refused = Vec::new();
         for write in writes {
+            let earlier = last.clone();
             last.add(*write, &before);
             if write.change().is_some() {
                 // Before the request: it may take effect even if this call ends in the middle of it.
@@ -232,7 +233,14 @@ impl Actuator {
                     return Ok(());
                 }
                 Err(error) if error.is_final() => return Err(error),
-                Err(error) => refused.push(format!("{write}: {}", chain(&error))),
+                Err(error) => {
+                    let now = target.observe();
+                    let is_unchanged = (now.quota, now.weight) == (before.quota, before.weight);
+                    if matches!(error, LimitError::Engine(..)) && is_unchanged {
+                        last.withdraw(&earlier);
+                    }
+                    refused.push(format!("{write}: {}", chain(&error)));
+                }
             }
         }
         Err(LimitError::Refused { name: target.name(), refused: refused.join("; ") })

@@ -36,7 +36,8 @@ fn cap(original: &mut Original, last: &LastWrite, now: &Observed, restarted: boo
     let original_quota = original.cgroup;
     let is_original = |quota: Quota| original_quota.is_some_and(|was| was.is_near(quota));
     let ours = |quota: Quota| {
-        let mut values = last.quota.iter().copied().chain(asked(last).map(engines_quota));
+        let written = last.quota.iter().chain(&last.doubted_quota).copied();
+        let mut values = written.chain(asked(last).map(engines_quota));
         values.any(|one| one.is_near(quota))
     };
     // In version 1 of control groups, a request for another period leaves our quota where it is.
@@ -95,7 +96,7 @@ fn weight(original: &mut Original, last: &LastWrite, now: &Observed, restarted: 
     let was = original.host_config;
     let original_weight = original.weight;
     let is_original = |weight: u64| original_weight == Some(weight);
-    let ours = |weight: u64| last.weight.contains(&weight);
+    let ours = |weight: u64| last.weight.contains(&weight) || last.doubted_weight.contains(&weight);
     let engines = |weight: u64| engines_weights(now.host, now.scale).contains(&weight);
     let converted = |host: HostCpu| {
         let settled = match (last.host.as_slice(), last.weight.as_slice()) {
@@ -113,7 +114,8 @@ fn weight(original: &mut Original, last: &LastWrite, now: &Observed, restarted: 
         let found = now.weight.filter(|weight| is_owners(*weight));
         let [_, likely] = engines_weights(now.host, now.scale);
         original.host_config.cpu_shares = now.host.cpu_shares;
-        let applied = || converted(now.host).or(Some(likely));
+        // Of a container that does not run, not even the scale is known.
+        let applied = || now.weight.and_then(|_| converted(now.host).or(Some(likely)));
         original.weight = original.weight.and(found.or_else(applied));
         return true;
     }
@@ -121,7 +123,7 @@ fn weight(original: &mut Original, last: &LastWrite, now: &Observed, restarted: 
     let keeps_owners = was.cpu_shares == now.host.cpu_shares;
     if restarted {
         // At a start, the engine has applied what it keeps. Any other weight was written later.
-        let is_owners = keeps_owners || !engines(weight);
+        let is_owners = keeps_owners || !(engines(weight) || ours(weight));
         let applied = if is_owners { Some(weight) } else { converted(was) };
         original.weight = original.weight.and(applied);
         return false;

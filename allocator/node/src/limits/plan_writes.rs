@@ -15,7 +15,7 @@ use super::limit_write::LimitWrite;
 const DEFAULT_SHARES: i64 = 1024;
 /// What engines with the older conversion to version 2 turn into the default weight. They turn their own
 /// default into 39 of 100.
-const DEFAULT_SHARES_OF_OLDER: i64 = 2598;
+const SHARES_FOR_DEFAULT_BY_OLDER: i64 = 2598;
 /// The smallest quota that the engine accepts, in microseconds.
 const MIN_QUOTA: i64 = 1000;
 
@@ -58,7 +58,7 @@ pub(super) fn to_weigh(weight: i64) -> LimitWrite {
 pub(super) fn to_default_weight(scale: WeightScale, weight: Option<u64>) -> Option<LimitWrite> {
     let [older, later] = scale.by_engines(DEFAULT_SHARES.unsigned_abs());
     (older != later && weight == Some(older))
-        .then_some(LimitWrite::CpuShares(DEFAULT_SHARES_OF_OLDER))
+        .then_some(LimitWrite::CpuShares(SHARES_FOR_DEFAULT_BY_OLDER))
 }
 
 /// The engine's requests that restore the cap in `host`, best first. The control group's file comes
@@ -82,11 +82,9 @@ pub(super) fn equivalent(original: HostCpu, now: HostCpu, cpus: f64) -> bool {
         (host.nano_cpus == 0 || host.nano_cpus >= whole(cpus * 1e9) || host.cpu_quota == -1)
             && host.cpu_quota <= 0
     };
-    let weight = |host: HostCpu| match host.cpu_shares {
-        ..=0 | DEFAULT_SHARES_OF_OLDER => DEFAULT_SHARES,
-        shares => shares,
-    };
-    weight(original) == weight(now)
+    let weight = |host: HostCpu| if host.cpu_shares > 0 { host.cpu_shares } else { DEFAULT_SHARES };
+    let is_default = original.cpu_shares <= 0 && now.cpu_shares == SHARES_FOR_DEFAULT_BY_OLDER;
+    (weight(original) == weight(now) || is_default)
         && (original.caps() == now.caps() || (unlimited(original) && unlimited(now)))
 }
 

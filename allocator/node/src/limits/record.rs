@@ -70,12 +70,13 @@ pub struct LastWrite {
     pub weight: Vec<u64>,
     /// The weight of block I/O.
     pub io_weight: Vec<u64>,
-    /// Whether a request for a cap was not answered: systemd may keep it although the engine does not.
+    /// The kernel's quota by requests that failed late or were not answered: systemd may keep it although
+    /// the engine does not.
     #[serde(default)]
-    pub cap_in_doubt: bool,
-    /// The same for a weight.
+    pub doubted_quota: Vec<Quota>,
+    /// The same for the CPU weight.
     #[serde(default)]
-    pub weight_in_doubt: bool,
+    pub doubted_weight: Vec<u64>,
 }
 
 /// What is recorded of one container.
@@ -143,14 +144,8 @@ impl LastWrite {
         };
         // The doubt is about one life of the group.
         if let Some(earlier) = earlier.filter(|earlier| earlier.group == observed.group) {
-            last.cap_in_doubt = earlier.cap_in_doubt;
-            last.weight_in_doubt = earlier.weight_in_doubt;
-            for weight in earlier.weight.iter().filter(|_| earlier.weight_in_doubt) {
-                add(&mut last.weight, *weight);
-            }
-            for quota in earlier.quota.iter().filter(|_| earlier.cap_in_doubt) {
-                add(&mut last.quota, *quota);
-            }
+            last.doubted_quota.clone_from(&earlier.doubted_quota);
+            last.doubted_weight.clone_from(&earlier.doubted_weight);
         }
         last
     }
@@ -158,12 +153,19 @@ impl LastWrite {
     /// Adds the values that `write` may leave.
     pub(super) fn add(&mut self, write: LimitWrite, observed: &Observed) {
         self.engine |= write.change().is_some();
+        let after = write.after(observed.host);
         match write {
-            LimitWrite::CpuShares(_) => self.weight_in_doubt = true,
-            LimitWrite::NanoCpus(_) | LimitWrite::CpuQuota(_) => self.cap_in_doubt = true,
+            LimitWrite::CpuShares(_) => {
+                for weight in engines_weights(after, observed.scale) {
+                    doubt(&mut self.doubted_weight, weight);
+                }
+            }
+            LimitWrite::NanoCpus(_) | LimitWrite::CpuQuota(_) => {
+                doubt(&mut self.doubted_quota, engines_quota(after));
+            }
             LimitWrite::File(_) | LimitWrite::WeightFile(_) => {}
         }
-        add(&mut self.host, write.after(observed.host));
+        add(&mut self.host, after);
         if let Some(quota) = write.quota(observed.host).filter(|_| !self.quota.is_empty()) {
             add(&mut self.quota, quota);
         }
@@ -175,7 +177,7 @@ impl LastWrite {
             LimitWrite::CpuShares(_) | LimitWrite::NanoCpus(_) | LimitWrite::CpuQuota(_)
                 if !self.weight.is_empty() =>
             {
-                for weight in engines_weights(write.after(observed.host), observed.scale) {
+                for weight in engines_weights(after, observed.scale) {
                     add(&mut self.weight, weight);
                 }
             }
@@ -192,13 +194,12 @@ impl LastWrite {
     pub(super) fn settle(&mut self, write: LimitWrite, before: &Observed, now: &Observed) {
         self.host = vec![write.after(before.host)];
         match write {
-            LimitWrite::CpuShares(_) => self.weight_in_doubt = false,
-            LimitWrite::NanoCpus(_) | LimitWrite::CpuQuota(_) => self.cap_in_doubt = false,
+            LimitWrite::CpuShares(_) => self.doubted_weight.clear(),
+            LimitWrite::NanoCpus(_) | LimitWrite::CpuQuota(_) => self.doubted_quota.clear(),
             LimitWrite::File(_) | LimitWrite::WeightFile(_) => {}
         }
         if let Some(quota) = now.quota
             && self.quota.iter().any(|ours| ours.is_near(quota))
-            && !self.cap_in_doubt
         {
             self.quota = vec![quota];
         }
@@ -209,16 +210,33 @@ impl LastWrite {
         };
         if let Some(weight) = now.weight
             && (self.weight.is_empty() || self.weight.contains(&weight) || converts())
-            && !self.weight_in_doubt
         {
             self.weight = vec![weight];
         }
+    }
+
+    /// The engine has refused a request and changed nothing: what was in doubt before it still is.
+    pub(super) fn withdraw(&mut self, before: &Self) {
+        self.doubted_quota.clone_from(&before.doubted_quota);
+        self.doubted_weight.clone_from(&before.doubted_weight);
     }
 
     /// Adds the weight of block I/O that is written next.
     pub(super) fn add_io_weight(&mut self, weight: u64) {
         add(&mut self.io_weight, weight);
     }
+}
+
+/// How many values in doubt are remembered: systemd keeps the last one.
+const MAX_DOUBTED: usize = 4;
+
+/// Adds a value in doubt, in the place of the oldest one if there are several.
+fn doubt<T: PartialEq>(list: &mut Vec<T>, value: T) {
+    list.retain(|known| *known != value);
+    if list.len() >= MAX_DOUBTED {
+        list.remove(0);
+    }
+    list.push(value);
 }
 
 fn add<T: PartialEq>(list: &mut Vec<T>, value: T) {

@@ -141,7 +141,8 @@ impl Actuator {
         let mut refused = Vec::new();
         // What only systemd keeps comes back with its next write, unless the engine asks for another value.
         let last = record.last.as_ref().filter(|_| target.is_of_systemd());
-        let in_doubt = last.is_some_and(|last| last.weight_in_doubt);
+        let in_doubt = last.is_some_and(|last| !last.doubted_weight.is_empty());
+        let mut described = None;
         if record.is_of_engine() && (was.cpu_shares != is.cpu_shares || in_doubt) {
             let weight = plan_writes::to_weigh(was.cpu_shares);
             refused.extend(self.try_to_restore(target, &[weight]).await?);
@@ -151,10 +152,13 @@ impl Actuator {
             {
                 refused.extend(self.try_to_restore(target, &[again]).await?);
             }
+            // The record of the next write needs what the engine keeps now.
+            described = Some(self.inspect(target.id()).await?);
         }
-        let in_doubt = last.is_some_and(|last| last.cap_in_doubt);
+        let in_doubt = last.is_some_and(|last| !last.doubted_quota.is_empty());
         if record.is_of_engine() && (was.caps() != is.caps() || in_doubt) {
             let writes = plan_writes::to_restore(was, self.cpus);
+            let target = described.as_ref().unwrap_or(target);
             refused.extend(self.try_to_restore(target, &writes).await?);
         }
         Ok(refused)

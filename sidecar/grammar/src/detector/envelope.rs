@@ -47,8 +47,9 @@ pub(super) fn message(text: &str) -> Option<String> {
     }
     if text.contains(STREAM) {
         let entry = text.trim_start_matches(BEFORE_ENTRY).trim_end_matches(AFTER_ENTRY);
-        let Output { data, .. } = serde_json::from_str(entry).ok()?;
-        return Some(data).filter(|data| !data.trim().is_empty());
+        if let Ok(Output { data, .. }) = serde_json::from_str(entry) {
+            return Some(data).filter(|data| !data.trim().is_empty());
+        }
     }
     let Envelope { log, payload } = serde_json::from_str(text).ok()?;
     log.or_else(|| payload?.log).filter(|message| !message.trim().is_empty())
@@ -68,6 +69,7 @@ mod tests {
             (r#"[{"stream_name":"stdout","time":4.5,"data":"step 5\n"}"#, Some("step 5\n")),
             (r#",{"stream_name":"stderr","time":4.5,"data":"a"}]"#, Some("a")),
             (r#",{"stream_name":"stderr","time":4.5,"data":"\n"}"#, None),
+            (r#"{"message": "step 5", "stream_name": "pod-1"}"#, Some("step 5")),
             (r#"{"log": "\n"}"#, None),
             (r#"{"log": 5}"#, None),
             (r#"{"step": 5}"#, None),

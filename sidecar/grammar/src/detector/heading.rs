@@ -73,7 +73,10 @@ impl Heading {
         };
         // `Epoch 1 (1/32)`: of this run, after those of an earlier one.
         let (epochs, rest) = match of_this_run(rest) {
-            Some((all, rest)) if epochs.is_none() => (Some(all), rest),
+            // After an earlier run the number of all epochs is not known.
+            Some((first, all, rest)) if epochs.is_none() => {
+                (Some(all).filter(|_| first == epoch), rest)
+            }
             _ => (epochs, rest),
         };
         let rest = without_clock(without_percentage(rest));
@@ -113,11 +116,11 @@ impl Heading {
     }
 }
 
-/// The number of epochs in the brackets behind an epoch, `(1/32)`, and the text after them.
-fn of_this_run(text: &str) -> Option<(u64, &str)> {
-    let (_, rest) = scan::count(text.strip_prefix('(')?)?;
+/// The epoch and the number of epochs in the brackets behind an epoch, `(1/32)`, and the text after them.
+fn of_this_run(text: &str) -> Option<(u64, u64, &str)> {
+    let (epoch, rest) = scan::count(text.strip_prefix('(')?)?;
     let (epochs, rest) = scan::count(rest.strip_prefix('/')?)?;
-    Some((epochs, rest.strip_prefix(')')?))
+    Some((epoch, epochs, rest.strip_prefix(')')?))
 }
 
 /// The number of batches behind the epoch, at the end of its heading: `, Total Micro Batches 400`.

@@ -20,7 +20,7 @@ use crate::{Grammar, Reading, columns, keras, totals, tuples};
 const PREFACE: u64 = 10_000;
 
 /// The start of lines that repeat earlier values: the summary of Weights & Biases, and fastai's callback that saves.
-const REPEATS: [&str; 2] = ["wandb:", "Better model found"];
+const REPEATS: [&str; 2] = ["wandb:", "Better model found at epoch "];
 
 impl Detector {
     /// Reads a frame that is blank or incomplete.

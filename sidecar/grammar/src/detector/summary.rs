@@ -16,7 +16,8 @@ pub(super) struct Summaries {
     counted: u32,
     /// Names of losses.
     names: Vec<String>,
-    /// The name of a loss of the training that was alone beside a counter, and whether it was so twice.
+    /// The first loss of the last line with a counter and losses of the training only, and whether the line before
+    /// it had the same one.
     alone: String,
     is_usual: bool,
     /// The last losses of the training and on held-out data.
@@ -45,7 +46,7 @@ impl Summaries {
         self.held_out = held_out.map(|loss| loss.value).or(self.held_out);
     }
 
-    /// Whether a line with a step has means over both data, between lines with the loss of one step:
+    /// Whether a line with a step has means over the training and the held-out data, between lines with the loss of one step:
     /// `step 500 loss 0.5`, and then `step 500: train loss 0.4, val loss 0.6`.
     pub(super) fn estimates(&self, found: &Observation) -> bool {
         let train = found.losses.iter().find(|loss| loss.phase == Phase::Train);

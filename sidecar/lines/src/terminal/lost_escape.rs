@@ -30,20 +30,25 @@ fn is_colour(line: &str, at: usize) -> bool {
 fn strip_from(line: &str, first: usize) -> Cow<'_, str> {
     let (before, colour) = line.split_at(first);
     let begins = || (before.is_empty() || before.ends_with(' ')) && begins_text(colour);
-    if !RESETS.iter().any(|reset| line.contains(reset)) && !begins() {
+    if !RESETS.iter().any(|reset| has(line, reset)) && !begins() {
         return Cow::Borrowed(line);
     }
-    let (mut out, mut rest) = (String::with_capacity(line.len()), line);
-    while let Some((before, _)) = rest.split_once('[') {
-        let from = rest.get(before.len()..).unwrap_or_default();
-        out.push_str(before);
-        rest = after_colour(from).unwrap_or_else(|| {
-            out.push('[');
-            from.get(1..).unwrap_or_default()
-        });
+    let (mut out, mut from) = (String::with_capacity(line.len()), 0);
+    for at in memchr::memchr_iter(b'[', line.as_bytes()) {
+        if is_colour(line, at) {
+            out.push_str(line.get(from..at).unwrap_or_default());
+            let rest = line.get(at..).and_then(after_colour).unwrap_or_default();
+            from = line.len() - rest.len();
+        }
     }
-    out.push_str(rest);
+    out.push_str(line.get(from..).unwrap_or_default());
     Cow::Owned(out)
+}
+
+/// Whether a line has the end of a colour, and not a time such as `[0m45s]`.
+fn has(line: &str, reset: &str) -> bool {
+    let mut after = line.match_indices(reset).filter_map(|(at, _)| line.get(at + reset.len()..));
+    after.any(|after| !after.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// Whether a colour is before a text and not the unit of a time: `[1mvalid:`, but not `[3min]` and `[5ms]`.

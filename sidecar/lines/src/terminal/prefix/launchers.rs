@@ -145,9 +145,10 @@ pub(super) fn counts(text: &str) -> bool {
 pub(super) fn worded<'a>(found: &mut Stripped<'a>) -> Option<&'a str> {
     if let Some((rank, rest)) = rank(found.text) {
         // In `gpu-11:0` it is the number of a machine.
-        let after_colon = rest.strip_prefix(':');
-        let after_colon =
-            after_colon.filter(|text| !text.starts_with(|c: char| c.is_ascii_digit()));
+        let name = found.text.get(..found.text.len() - rest.len()).unwrap_or_default();
+        let is_machine =
+            |text: &str| name.contains('-') && text.starts_with(|c: char| c.is_ascii_digit());
+        let after_colon = rest.strip_prefix(':').filter(|text| !is_machine(text));
         let rest = after_colon.or_else(|| rest.trim_start().strip_prefix(['|', ']']))?;
         found.see_rank(Some(rank));
         return Some(rest);
