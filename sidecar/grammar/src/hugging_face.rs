@@ -49,20 +49,9 @@ impl Grammar for HuggingFace {
             let before = line.get(..line.len() - text.len()).unwrap_or_default();
             return if parts(before, text, draft) { Reading::Says } else { Reading::Foreign };
         };
-        let before = line.get(..line.len() - text.len()).unwrap_or_default();
-        if let Some(step) = heading(before) {
-            draft.found.step = draft.found.step.map(|_| step);
-        }
         let waits = self.trainer && !ended && draft.found.step.is_none();
         if waits { Reading::SaysBeforeBar } else { Reading::Says }
     }
-}
-
-/// The step of a heading before a dict, `Step 5: `. With accumulated gradients, the dict may count the updates.
-fn heading(text: &str) -> Option<u64> {
-    let number = text.strip_prefix("Step ").or_else(|| text.strip_prefix("step "))?;
-    let (step, rest) = scan::count(number)?;
-    (rest.trim_end() == ":").then_some(step)
 }
 
 /// Reads a dict of parts after the word for a loss: `losses={'total': 0.75, 'box': 0.25}`.

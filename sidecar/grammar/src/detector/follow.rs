@@ -272,7 +272,9 @@ impl Detector {
         let Observation { step, step_in_epoch, total_steps, epoch, total_epochs, .. } =
             counters.found;
         let found = &mut self.draft.found;
-        if !has_step {
+        // In `Step 5: {'steps': 1, 'loss': 0.5}`, the dict counts the updates of accumulated gradients.
+        let begins_with_step = before.starts_with("Step ") || before.starts_with("step ");
+        if !has_step || (begins_with_step && step.is_some()) {
             (found.step, found.step_in_epoch) = (step, step_in_epoch);
             found.total_steps = total_steps.or(found.total_steps);
         }

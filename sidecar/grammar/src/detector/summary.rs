@@ -46,8 +46,8 @@ impl Summaries {
         self.held_out = held_out.map(|loss| loss.value).or(self.held_out);
     }
 
-    /// Whether a line with a step has means over the training and the held-out data, between lines with the loss of one step:
-    /// `step 500 loss 0.5`, and then `step 500: train loss 0.4, val loss 0.6`.
+    /// Whether a line with a step has means over the training and the held-out data, between lines with the loss of
+    /// one step: `step 500 loss 0.5`, and then `step 500: train loss 0.4, val loss 0.6`.
     pub(super) fn estimates(&self, found: &Observation) -> bool {
         let train = found.losses.iter().find(|loss| loss.phase == Phase::Train);
         let is_mean = train.is_some_and(|loss| {

@@ -90,6 +90,7 @@ mod tests {
             ("[32m[I 2026-01-01 10:00:00,000][0m Trial 1", "[I 2026-01-01 10:00:00,000] Trial 1"),
             ("[38;5;39mloss[0m 0.5 [3/4]", "loss 0.5 [3/4]"),
             ("a 44131[0m", "a 44131"),
+            (r"\u001b[1ma [32m0.5[0m", r"\u001b[1ma 0.5"),
         ] {
             assert_eq!(strip(line), text);
         }
@@ -100,6 +101,7 @@ mod tests {
         for line in [
             "3/4 [32m10s<1m, 2s/it]",
             "[1m20s] loss 0.5",
+            "Epoch 3[0m45s] loss 0.5",
             "loss 0.5 [3min] [5ms]",
             "[5m] [3/4]",
             "[my_x4..][epoch: 0] [0/4]",
