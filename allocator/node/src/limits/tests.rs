@@ -13,7 +13,7 @@ use paceline_policy::limiter::Setting;
 use serde_json::json;
 
 use super::*;
-use stub::{Behavior, Stub, quota};
+use stub::{Behavior, Groups, Stub, quota};
 
 fn cap(share: f64) -> Setting {
     Setting::Cap(Share::nearest(share))
@@ -29,6 +29,19 @@ async fn failure_of_the_engine_after_the_change_is_a_success() {
     assert_eq!(actuator.drifted("a").await, None);
     stub.state.lock().unwrap().behavior = Behavior::Honest;
     assert_eq!(actuator.restore("a").await.unwrap(), Some(Restored::Exactly));
+    assert_eq!(stub.cgroup("a").quota().unwrap(), quota(None));
+}
+
+#[tokio::test]
+async fn refused_request_is_not_made_again_by_the_restore() {
+    // Only under systemd could it have left anything.
+    let stub = Stub::start_on(Groups::Second(0), &["a"]);
+    stub.state.lock().unwrap().behavior = Behavior::Refuses;
+    let actuator = stub.engine_actuator();
+    assert_eq!(actuator.set("a", cap(0.25)).await.unwrap(), cap(0.25), "by the file");
+    stub.state.lock().unwrap().behavior = Behavior::Honest;
+    assert_eq!(actuator.restore("a").await.unwrap(), Some(Restored::Exactly));
+    assert_eq!(stub.state.lock().unwrap().updates.len(), 1);
     assert_eq!(stub.cgroup("a").quota().unwrap(), quota(None));
 }
 

@@ -264,6 +264,27 @@ fn weight_of_the_owner_is_known_after_a_restart_with_ours() {
 }
 
 #[test]
+fn only_the_doubted_value_stays_ours_after_a_request_that_failed_late() {
+    let before = observed(UNSET, FREE);
+    let Record { original, .. } = written(&before, &[], true);
+    let mut last = LastWrite::before(&before, None);
+    last.add(LimitWrite::NanoCpus(250_000_000), &before);
+    let mut now = observed(UNSET, quota(25_000));
+    for us in [50_000, 30_000] {
+        let (write, after) = (LimitWrite::File(quota(us)), observed(UNSET, quota(us)));
+        last = LastWrite::before(&now, Some(&last));
+        last.add(write, &now);
+        last.settle(write, &now, &after);
+        now = after;
+    }
+    let record = Record { original, last: Some(last) };
+    // Systemd may apply the doubted one again.
+    assert_eq!(follow(&record, &observed(UNSET, quota(25_000))), None);
+    let followed = follow(&record, &observed(UNSET, quota(50_000))).unwrap();
+    assert_eq!(followed.original.cgroup, Some(quota(50_000)));
+}
+
+#[test]
 fn record_without_a_last_write_is_taken_as_it_is() {
     let record = written(&observed(UNSET, FREE), &[], true);
     assert_eq!(follow(&record, &observed(nano(1), quota(70_000))), None);

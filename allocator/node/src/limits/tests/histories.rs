@@ -15,7 +15,6 @@ use proptest::test_runner::{Config, TestRunner};
 use super::*;
 use crate::crash::simulated::kill_after;
 use crate::limits::originals::{OriginalsError, Scope};
-use crate::limits::tests::stub::Groups;
 use owner::Owners;
 
 /// How many histories there are, unless the variable is set.

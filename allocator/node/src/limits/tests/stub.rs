@@ -26,6 +26,8 @@ pub(super) enum Behavior {
     FailsLate,
     /// It reports a success and changes nothing.
     Idle,
+    /// It refuses each update.
+    Refuses,
 }
 
 /// Why the engine is of no use.
@@ -500,6 +502,7 @@ impl State {
                 return (500, json!({"message": "something came in between"}));
             }
             Behavior::Idle => {}
+            Behavior::Refuses => return (400, json!({"message": "not allowed"})),
         }
         (200, json!({"Warnings": []}))
     }
