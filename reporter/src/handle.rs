@@ -92,7 +92,15 @@ impl Reporter {
     /// [`Reporter::report`] for each, and hardly slower than for one.
     pub fn report_all(&self, losses: &[f64]) {
         if let Some(job) = self.job() {
-            job.enter_losses(losses, Clock::now());
+            job.enter_losses(losses, None, Clock::now());
+        }
+    }
+
+    /// The same as [`Reporter::report_all`] followed by [`Reporter::step`], at once: each reading of the
+    /// progress shows the losses and the step of the last one, or neither.
+    pub fn report_until(&self, step: u64, losses: &[f64]) {
+        if let Some(job) = self.job() {
+            job.enter_losses(losses, Some(step), Clock::now());
         }
     }
 
@@ -133,7 +141,7 @@ impl Reporter {
     /// Each further report counts as one more step.
     pub fn step(&self, step: u64) {
         if let Some(job) = self.job() {
-            job.set_step(step);
+            job.enter_losses(&[], Some(step), Clock::now());
         }
     }
 

@@ -1,7 +1,7 @@
 //! What a handle and the server share: the job's settings and its progress.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
 use paceline_wire::{Cpu, Direction, Progress, Reached, SCHEMA, Signals, State};
@@ -32,8 +32,6 @@ pub(crate) struct Job {
     pid: u32,
     instance: String,
     ledger: Ledger,
-    /// How far the job's own count of steps is ahead of the reports.
-    ahead: AtomicI64,
     /// 0 means unknown.
     epoch: AtomicU64,
     /// 0 means unknown.
@@ -58,14 +56,15 @@ impl Job {
         let resumed = settings.resumed.as_deref();
         let total_steps = total_steps.or(resumed.and_then(|before| before.total_steps));
         let expected_steps = expected_steps.or(resumed.and_then(|before| before.expected_steps));
+        let ledger = Ledger::new(clock, direction, targets, window);
+        ledger.enter_losses(&[], Some(first_step), Clock::now());
         Self {
             pid: std::process::id(),
-            instance: instance::new(clock.began_since_epoch()),
-            ahead: AtomicI64::new(signed(first_step)),
+            instance: instance::new(ledger.clock().began_since_epoch()),
             epoch: AtomicU64::new(resumed.and_then(|before| before.epoch).unwrap_or(0)),
             total_steps: AtomicU64::new(total_steps.unwrap_or(0)),
             expected_steps: AtomicU64::new(expected_steps.unwrap_or(0)),
-            ledger: Ledger::new(clock, direction, targets, window),
+            ledger,
             ending: AtomicU8::new(NOT_ENDED),
             doing: NowDoing::default(),
             checkpoints: CheckpointLog::default(),
@@ -81,7 +80,6 @@ impl Job {
     fn after_resuming(self) -> Self {
         if let Some(before) = self.settings.resumed.as_deref() {
             self.ledger.resume(before);
-            self.set_step(before.step.unwrap_or(0));
             if let Some(kept) = &before.checkpoint.kept {
                 self.checkpoints.resume(kept.clone());
             }
@@ -144,9 +142,9 @@ impl Job {
         self.follow(self.ledger.enter(entry, now));
     }
 
-    /// Enters the losses of steps that became known together.
-    pub(crate) fn enter_losses(&self, losses: &[f64], now: Moment) {
-        self.follow(self.ledger.enter_losses(losses, now));
+    /// Enters the losses of steps that became known together. The last one is that of `last`, if given.
+    pub(crate) fn enter_losses(&self, losses: &[f64], last: Option<u64>, now: Moment) {
+        self.follow(self.ledger.enter_losses(losses, last, now));
     }
 
     #[inline]
@@ -198,19 +196,9 @@ impl Job {
         self.expected_steps.store(steps, Ordering::Relaxed);
     }
 
-    /// Sets the current step; further reports count from there.
-    pub(crate) fn set_step(&self, step: u64) {
-        let ahead = signed(step).saturating_sub(signed(self.ledger.steps()));
-        self.ahead.store(ahead, Ordering::Relaxed);
-    }
-
     /// The current step.
     pub(crate) fn step(&self) -> u64 {
-        self.step_after(self.ledger.steps())
-    }
-
-    fn step_after(&self, reports: u64) -> u64 {
-        reports.saturating_add_signed(self.ahead.load(Ordering::Relaxed))
+        self.ledger.position()
     }
 
     /// What the loop is doing.
@@ -252,7 +240,7 @@ impl Job {
         let total_steps = known(&self.total_steps);
         let most = total_steps.unwrap_or(u64::MAX);
         let clock = self.ledger.clock();
-        let step = self.step_after(reading.steps);
+        let step = reading.step;
         let resumed = self.settings.resumed.as_deref();
         let before = resumed.map(|before| before.reached).unwrap_or_default();
         let progress = Progress {
@@ -261,7 +249,7 @@ impl Job {
             pid: self.pid,
             instance: self.instance.clone(),
             source: self.source().to_owned(),
-            state: state(ending, reading.steps > 0 || reading.latency.count > 0),
+            state: state(ending, reading.has_begun),
             started_at: clock.unix(Duration::ZERO),
             now: clock.unix(clock.elapsed()),
             step: (step > 0).then_some(step),
@@ -297,8 +285,4 @@ fn state(ending: u8, has_begun: bool) -> State {
         _ if has_begun => State::Running,
         _ => State::Starting,
     }
-}
-
-fn signed(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
 }

@@ -13,6 +13,8 @@ use crate::hot::window::Window;
 
 /// A larger loss is refused like infinity: so not even 2^64 losses overflow their sum.
 const MAX_LOSS: f64 = 1e280;
+/// The highest step that can be set. Further reports then cannot exceed 64 bits.
+const MAX_STEP: u64 = u64::MAX / 2;
 
 /// What has been reported since the start.
 #[derive(Debug)]
@@ -34,6 +36,8 @@ pub(crate) struct Ledger {
     /// The mean can reach the next target only before the loss of this number.
     hopeful_until: AtomicU64,
     dropped: AtomicU64,
+    /// Losses of the training that are not finite.
+    rejected: AtomicU64,
     validation: Tally,
     last_validation: Slot,
     validated_at: Span,
@@ -42,7 +46,9 @@ pub(crate) struct Ledger {
 /// The contents of a [`Ledger`] at one moment.
 #[derive(Debug)]
 pub(crate) struct Reading {
-    pub(crate) steps: u64,
+    pub(crate) step: u64,
+    /// Whether anything has been reported: an inference job has latencies but no loss.
+    pub(crate) has_begun: bool,
     pub(crate) eval: Eval,
     pub(crate) latency: Latency,
     pub(crate) durations: Counts,
@@ -84,6 +90,7 @@ impl Ledger {
             objective_at: Span::unknown(),
             hopeful_until: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
+            rejected: AtomicU64::new(0),
             validation: Tally::default(),
             last_validation: Slot::unknown(),
             validated_at: Span::unknown(),
@@ -119,15 +126,26 @@ impl Ledger {
         reached
     }
 
-    /// Enters the losses of several steps at once, oldest first.
-    pub(crate) fn enter_losses(&self, losses: &[f64], now: Moment) -> FirstReached {
+    /// Enters the losses of several steps at once, oldest first. The last one is that of `last`, if that is
+    /// given: every reading has both or neither.
+    pub(crate) fn enter_losses(
+        &self,
+        losses: &[f64],
+        last: Option<u64>,
+        now: Moment,
+    ) -> FirstReached {
         let now = self.clock.since_start(now);
         let mut reached = FirstReached::default();
         let stored = self.tally.update(|totals, _| {
+            let before = totals.step;
             for loss in losses {
                 let step = self.step(totals, *loss, now);
                 reached.acceptable |= step.acceptable;
                 reached.objective |= step.objective;
+            }
+            if let Some(last) = last {
+                let elsewhere = self.position().wrapping_sub(before);
+                totals.step = last.min(MAX_STEP).wrapping_sub(elsewhere);
             }
         });
         if !stored {
@@ -140,12 +158,13 @@ impl Ledger {
 
     /// Adds a step to totals that no other thread uses.
     fn step(&self, totals: &mut Totals, loss: f64, now: Duration) -> FirstReached {
-        totals.steps += 1;
+        totals.step = totals.step.wrapping_add(1);
         // The comparison is false for NaN.
         if loss.abs() <= MAX_LOSS {
             totals.add_loss(loss, self.direction);
             self.follow(loss, now)
         } else {
+            self.rejected.fetch_add(1, Ordering::Relaxed);
             FirstReached::default()
         }
     }
@@ -192,7 +211,7 @@ impl Ledger {
     /// Enters a loss on held-out data.
     pub(crate) fn validate(&self, loss: f64, now: Duration) {
         let stored = self.validation.update(|totals, _| {
-            totals.steps += 1;
+            totals.step += 1;
             if loss.abs() <= MAX_LOSS {
                 totals.add_loss(loss, self.direction);
                 self.last_validation.set(loss);
@@ -212,10 +231,11 @@ impl Ledger {
 
     /// Continues from `before`; must be called before the first report.
     pub(crate) fn resume(&self, before: &Progress) {
-        let Progress { eval, batch_latency, reached, rejected, .. } = before;
+        let Progress { step, eval, batch_latency, reached, rejected, .. } = before;
+        self.rejected.store(*rejected, Ordering::Relaxed);
         let stored = self.tally.update(|totals, _| {
             *totals = Totals {
-                steps: eval.count + rejected,
+                step: step.unwrap_or(0).min(MAX_STEP),
                 losses: eval.count,
                 loss_sum: eval.sum,
                 best: eval.best.unwrap_or_default(),
@@ -243,13 +263,12 @@ impl Ledger {
 
     /// Whether anything has been reported: an inference job has latencies but no loss.
     pub(crate) fn has_begun(&self) -> bool {
-        let totals = self.tally.read(self.direction);
-        totals.steps > 0 || totals.batches > 0
+        begun(&self.tally.read(self.direction), self.rejected.load(Ordering::Relaxed))
     }
 
-    /// How many losses have been reported, finite or not.
-    pub(crate) fn steps(&self) -> u64 {
-        self.tally.read(self.direction).steps
+    /// The current step: one more with each loss, finite or not.
+    pub(crate) fn position(&self) -> u64 {
+        self.tally.read(self.direction).step
     }
 
     /// The mean of the last losses.
@@ -262,11 +281,13 @@ impl Ledger {
         // The totals come first: everything else that a counted report stored is then visible.
         let totals = self.tally.read(self.direction);
         let held_out = self.validation.read(self.direction);
+        let rejected = self.rejected.load(Ordering::Relaxed);
         let durations = self.durations.counts().and(&self.further_durations.counts());
         let of_losses = |number: f64| (totals.losses > 0).then_some(number);
         let unix = |at: &Span| at.get().map(|at| self.clock.unix(at));
         Reading {
-            steps: totals.steps,
+            step: totals.step,
+            has_begun: begun(&totals, rejected),
             eval: Eval {
                 name: loss_name.to_owned(),
                 direction: self.direction,
@@ -302,9 +323,13 @@ impl Ledger {
                     updated_at,
                 }),
             dropped: self.dropped.load(Ordering::Relaxed),
-            rejected: (totals.steps - totals.losses) + (held_out.steps - held_out.losses),
+            rejected: rejected + (held_out.step - held_out.losses),
         }
     }
+}
+
+fn begun(totals: &Totals, rejected: u64) -> bool {
+    totals.losses > 0 || totals.batches > 0 || rejected > 0
 }
 
 #[cfg(test)]
@@ -340,7 +365,7 @@ mod tests {
         let reading = read(&ledger(Direction::Minimize, TARGETS));
         let Eval { value, updated_at, count, first, best, max_abs, .. } = reading.eval;
         assert_eq!((value, updated_at, first, best, max_abs), (None, None, None, None, None));
-        assert_eq!((count, reading.steps, reading.latency), (0, 0, Latency::default()));
+        assert_eq!((count, reading.step, reading.latency), (0, 0, Latency::default()));
     }
 
     #[test]
@@ -388,7 +413,7 @@ mod tests {
         let ledger = ledger(Direction::Minimize, TARGETS);
         enter(&ledger, &[f64::NAN, 3.0, f64::INFINITY, f64::NEG_INFINITY, f64::MAX]);
         let reading = read(&ledger);
-        assert_eq!((reading.rejected, reading.steps, reading.dropped), (4, 5, 0));
+        assert_eq!((reading.rejected, reading.step, reading.dropped), (4, 5, 0));
         assert_eq!((reading.eval.count, reading.eval.sum), (1, 3.0));
         assert_eq!((reading.eval.value, reading.eval.max_abs), (Some(3.0), Some(3.0)));
     }
@@ -398,7 +423,7 @@ mod tests {
         let ledger = ledger(Direction::Minimize, TARGETS);
         ledger.enter(Entry { loss: None, took: Some(Duration::from_millis(20)) }, Clock::now());
         let reading = read(&ledger);
-        assert_eq!((reading.steps, reading.latency.count, reading.eval.count), (0, 1, 0));
+        assert_eq!((reading.step, reading.latency.count, reading.eval.count), (0, 1, 0));
         assert_eq!((reading.latency.sum, reading.latency.last), (0.02, Some(0.02)));
     }
 
@@ -407,13 +432,51 @@ mod tests {
         let losses = [22.0, 6.0, f64::NAN, 10.0, 0.0, 104.0];
         let [single, together] = [(); 2].map(|()| ledger(Direction::Minimize, TARGETS));
         enter(&single, &losses);
-        let reached = together.enter_losses(&losses, together.clock().moment(Duration::ZERO));
+        let reached = together.enter_losses(&losses, None, together.clock().moment(Duration::ZERO));
         assert_eq!(reached, FirstReached { acceptable: true, objective: true });
         let (single, together) = (read(&single), read(&together));
-        let counts = |reading: &Reading| (reading.steps, reading.rejected, reading.dropped);
+        let counts = |reading: &Reading| (reading.step, reading.rejected, reading.dropped);
         assert_eq!(counts(&together), counts(&single));
         let eval = |reading: Reading| Eval { updated_at: None, ..reading.eval };
         assert_eq!(eval(together), eval(single));
+    }
+
+    /// Each step has two losses, as where a bar is drawn twice.
+    #[test]
+    fn losses_and_their_step_are_in_every_reading_or_neither() {
+        const LOSSES: u64 = 20_000;
+        let ledger = ledger(Direction::Minimize, TARGETS);
+        enter(&ledger, &[50.0]);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for count in 2..=LOSSES {
+                    ledger.enter_losses(&[50.0], Some(count.div_ceil(2)), Clock::now());
+                }
+            });
+            loop {
+                let Reading { step, eval, .. } = read(&ledger);
+                assert_eq!(step, eval.count.div_ceil(2));
+                if eval.count == LOSSES {
+                    break;
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn a_set_step_counts_for_all_threads_and_never_overflows() {
+        let ledger = ledger(Direction::Minimize, TARGETS);
+        let report = |totals: &mut Totals| totals.step += 3;
+        // Another thread has the first stripe.
+        assert!(
+            ledger.tally.update(|_, _| assert!(ledger.tally.update(|totals, _| report(totals))))
+        );
+        for (set, then) in [(1, 2), (0, 1), (70, 71), (u64::MAX, MAX_STEP + 1)] {
+            ledger.enter_losses(&[], Some(set), Clock::now());
+            assert_eq!(read(&ledger).step, set.min(MAX_STEP));
+            enter(&ledger, &[4.0]);
+            assert_eq!(read(&ledger).step, then);
+        }
     }
 
     proptest! {
@@ -426,7 +489,7 @@ mod tests {
             let mut kept = losses.clone();
             kept.retain(|loss| loss.abs() <= MAX_LOSS);
             let reading = read(&ledger);
-            prop_assert_eq!(reading.eval.count + reading.rejected, reading.steps);
+            prop_assert_eq!(reading.eval.count + reading.rejected, reading.step);
             let count = u64::try_from(kept.len()).unwrap();
             let sum = kept.iter().fold(0.0, |sum, loss| sum + loss);
             prop_assert_eq!((reading.eval.count, reading.eval.sum), (count, sum));
@@ -462,7 +525,7 @@ mod tests {
             let all: Vec<_> = threads.concat();
             let reading = read(ledger);
             let count = u64::try_from(all.len()).unwrap();
-            prop_assert_eq!((reading.steps, reading.eval.count, reading.dropped), (count, count, 0));
+            prop_assert_eq!((reading.step, reading.eval.count, reading.dropped), (count, count, 0));
             let sum: i32 = all.iter().map(|(loss, _)| loss).sum();
             let best = all.iter().map(|(loss, _)| f64::from(*loss)).reduce(f64::min);
             prop_assert_eq!((reading.eval.sum, reading.eval.best), (f64::from(sum), best));

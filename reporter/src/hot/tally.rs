@@ -21,8 +21,9 @@ const WORDS: usize = 7;
 /// What has been reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Totals {
-    /// Reports of a loss, finite or not.
-    pub(crate) steps: u64,
+    /// The step: one more with each report of a loss, finite or not. The step of a job is the sum of all
+    /// stripes, modulo 2^64: a stripe may take from it what others have added.
+    pub(crate) step: u64,
     /// Finite losses.
     pub(crate) losses: u64,
     /// The sum of the finite losses.
@@ -57,7 +58,7 @@ impl Totals {
             _ => other.best,
         };
         Self {
-            steps: self.steps + other.steps,
+            step: self.step.wrapping_add(other.step),
             losses: self.losses + other.losses,
             loss_sum: self.loss_sum + other.loss_sum,
             best,
@@ -68,15 +69,15 @@ impl Totals {
     }
 
     fn to_words(self) -> [u64; WORDS] {
-        let Self { steps, losses, loss_sum, best, max_abs, batches, batch_nanos } = self;
+        let Self { step, losses, loss_sum, best, max_abs, batches, batch_nanos } = self;
         let [loss_sum, best, max_abs] = [loss_sum, best, max_abs].map(f64::to_bits);
-        [steps, losses, loss_sum, best, max_abs, batches, batch_nanos]
+        [step, losses, loss_sum, best, max_abs, batches, batch_nanos]
     }
 
     fn from_words(words: [u64; WORDS]) -> Self {
-        let [steps, losses, loss_sum, best, max_abs, batches, batch_nanos] = words;
+        let [step, losses, loss_sum, best, max_abs, batches, batch_nanos] = words;
         let [loss_sum, best, max_abs] = [loss_sum, best, max_abs].map(f64::from_bits);
-        Self { steps, losses, loss_sum, best, max_abs, batches, batch_nanos }
+        Self { step, losses, loss_sum, best, max_abs, batches, batch_nanos }
     }
 }
 

@@ -87,15 +87,16 @@ impl Pending {
     fn enter(&mut self, entry: Entry, reporter: &Reporter) {
         match entry {
             Entry::Loss(loss) => {
+                // Not once the last place is filled: the step of that loss is not known yet.
+                if self.count == MAX_LOSSES {
+                    self.report(reporter);
+                }
                 if let Some(place) = self.losses.get_mut(self.count) {
                     *place = loss;
                     self.count += 1;
                 }
                 // A loss alone counts as a step.
                 self.step = self.step.map(|step| step.saturating_add(1));
-                if self.count == MAX_LOSSES {
-                    self.report(reporter);
-                }
             }
             Entry::Validation(loss) => reporter.validation(loss),
             Entry::Batch(seconds) => {
@@ -109,12 +110,12 @@ impl Pending {
     }
 
     fn report(&mut self, reporter: &Reporter) {
-        if self.count > 0 {
-            reporter.report_all(self.losses.get(..self.count).unwrap_or_default());
-            self.count = 0;
+        let losses = self.losses.get(..self.count).unwrap_or_default();
+        match self.step {
+            Some(step) => reporter.report_until(step, losses),
+            None if losses.is_empty() => {}
+            None => reporter.report_all(losses),
         }
-        if let Some(step) = self.step {
-            reporter.step(step);
-        }
+        self.count = 0;
     }
 }

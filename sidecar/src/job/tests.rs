@@ -4,6 +4,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use paceline_lines::observation::{Loss, Phase};
+
 use super::*;
 
 /// Posts a loss as soon as the endpoint accepts a connection.
@@ -63,4 +65,32 @@ fn loss_that_is_posted_while_the_job_starts_is_counted() {
         let counted: Vec<u64> = (0..25).map(|_| counted_of_a_start()).collect();
         assert_eq!(counted, [1; 25]);
     });
+}
+
+/// A bar that is drawn several times at one step shows a new loss each time.
+#[test]
+fn no_reading_shows_a_step_that_was_not_reached() {
+    const DRAWN: u32 = 20_000;
+    let builder = Reporter::builder("vae").listen("127.0.0.1:0");
+    let job = Job::start(builder, Hints::default()).unwrap();
+    let bar = job.add(Kind::Text, "bar");
+    thread::scope(|scope| {
+        let draws = scope.spawn(|| {
+            for drawn in 0..DRAWN {
+                let value = f64::from(DRAWN - drawn);
+                let loss =
+                    Loss { name: "loss".to_owned(), phase: Phase::Train, span: Span::Step, value };
+                let losses = vec![loss];
+                job.take(bar, &Observation { step: Some(50), losses, ..Observation::default() });
+            }
+        });
+        // The endpoint reads without the lock of the job.
+        let reporter = job.state().reporter.clone().unwrap();
+        while !draws.is_finished() {
+            let Progress { step, eval, .. } = reporter.progress().unwrap();
+            assert_eq!(step, (eval.count > 0).then_some(50));
+        }
+    });
+    assert_eq!(job.progress().unwrap().eval.count, u64::from(DRAWN));
+    job.close();
 }

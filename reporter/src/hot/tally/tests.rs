@@ -51,7 +51,7 @@ fn a_report_is_refused_only_when_every_stripe_is_taken() {
         let mut stored = 0;
         let mut within = 0;
         if tally.update(|totals, _| {
-            totals.steps += 1;
+            totals.step += 1;
             stored = 1;
             within = nest(tally, depth + 1);
         }) {
@@ -61,7 +61,7 @@ fn a_report_is_refused_only_when_every_stripe_is_taken() {
     }
     let tally = Tally::default();
     assert_eq!(nest(&tally, 0), STRIPES);
-    assert_eq!(tally.read(Minimize).steps, u64::try_from(STRIPES).unwrap());
+    assert_eq!(tally.read(Minimize).step, u64::try_from(STRIPES).unwrap());
 }
 
 /// Every loss is 3, so in a torn reading the sum would not be three times the count.
