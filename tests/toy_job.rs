@@ -162,11 +162,13 @@ fn main() -> anyhow::Result<()> {
         } else {
             writeln!(out, "{step} {:.6} {loss:.17}", unix_seconds())?;
         }
+        let drawn = loss;
         loss *= args.factor();
         while args.is_held(step) {
             args.sleep_a_little(&reporter, &mut loss);
+            // With another loss it would be the frame of another step.
             if args.bar {
-                draw(&mut out, step, args.steps, loss)?;
+                draw(&mut out, step, args.steps, drawn)?;
             }
         }
     }
