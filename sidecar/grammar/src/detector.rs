@@ -375,7 +375,7 @@ impl Detector {
         let kind = self.kind(index);
         let is_bar = kind == Kind::Bars;
         let found = &mut self.draft.found;
-        found.rank = found.rank.max(stripped.rank);
+        found.rank = found.rank.max(stripped.rank).max(rank_at_end(stripped.text));
         found.at = found.at.or(stripped.at);
         if found.rank.is_none()
             && let Some(process) = stripped.process
@@ -475,6 +475,18 @@ impl Default for Detector {
         Self::new(Patterns::default())
     }
 }
+
+/// The rank of a process in the last words of a line, behind another number: `lr 0.001 rank 0`.
+#[inline]
+fn rank_at_end(text: &str) -> Option<u32> {
+    let before = text.trim_end_matches(|c: char| c.is_ascii_digit());
+    let named = before.strip_suffix(" rank ")?.trim_end_matches([',', ' ', '|', ']']);
+    let rank = text.get(before.len()..).filter(|rank| rank.len() <= MAX_RANK)?;
+    named.ends_with(|c: char| c.is_ascii_digit()).then(|| rank.parse().ok()).flatten()
+}
+
+/// Maximum number of digits of a rank.
+const MAX_RANK: usize = 5;
 
 /// Parts of `line`, which are behind its prefixes in `text`, each with these prefixes and with the character that
 /// ends it.

@@ -23,6 +23,8 @@ pub(super) struct Draft {
     /// The held-out data that all values of the line are of, by a field that names it.
     pub(super) data: Option<Phase>,
     pub(super) steps: Steps,
+    /// The epoch of the last heading. It stays from line to line.
+    pub(super) below: Option<f64>,
     spare: Vec<Loss>,
 }
 

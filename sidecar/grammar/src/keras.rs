@@ -19,11 +19,11 @@ use paceline_lines::terminal::End;
 #[derive(Debug, Default)]
 pub(super) struct Keras {
     keys: Keys,
-    /// The epoch and the number of epochs, during an epoch of `fit`.
-    epoch: Option<(u64, u64)>,
+    /// The epoch and the number of epochs, if that is known, during an epoch of `fit`.
+    epoch: Option<(u64, Option<u64>)>,
     /// The last epoch of `fit`, after its last frame. A callback that prints ends its line, and then the frame with the
     /// validation loss still follows.
-    over: Option<(u64, u64)>,
+    over: Option<(u64, Option<u64>)>,
     /// A header was seen, so bars without one do not belong to training.
     headed: bool,
     /// A bar without a header was seen.
@@ -66,7 +66,10 @@ impl Grammar for Keras {
     }
 
     fn read(&mut self, line: &str, end: End, draft: &mut Draft) -> Reading {
-        if let Some(epoch) = header(line) {
+        // Before version 1, only the lines about the data were its own.
+        if let Some(epoch) =
+            header(line).filter(|(_, epochs)| epochs.is_some() || self.samples.is_some())
+        {
             (self.epoch, self.over) = (Some(epoch), None);
             self.headed = true;
             self.last = None;
@@ -132,7 +135,7 @@ impl Keras {
         self.last = now.filter(|_| goes_on);
         self.validated = validation.filter(|_| goes_on);
         found.epoch = self.epoch.and_then(|(epoch, _)| float(epoch));
-        found.total_epochs = self.epoch.map(|(_, epochs)| epochs);
+        found.total_epochs = self.epoch.and_then(|(_, epochs)| epochs);
         if ended {
             self.over = self.epoch.take();
         }
@@ -182,11 +185,14 @@ fn samples(line: &str) -> Option<u64> {
     rest.starts_with(" samples").then_some(count)
 }
 
-/// `Epoch 1/10`, and nothing else.
-fn header(line: &str) -> Option<(u64, u64)> {
+/// `Epoch 1/10`, or `Epoch 1` as before version 1, and nothing else.
+fn header(line: &str) -> Option<(u64, Option<u64>)> {
     let (epoch, rest) = scan::count(line.strip_prefix("Epoch ")?)?;
+    if rest.is_empty() {
+        return Some((epoch, None));
+    }
     let (epochs, rest) = scan::count(rest.strip_prefix('/')?)?;
-    rest.is_empty().then_some((epoch, epochs))
+    rest.is_empty().then_some((epoch, Some(epochs)))
 }
 
 fn frame(line: &str) -> Option<Frame<'_>> {

@@ -32,12 +32,18 @@ fn recurrent() -> Table {
     Table::new("recurrent network", [shape.train("Loss", Epoch)])
 }
 
-/// `Training Step: 8 | total loss: 2.5 | time: 0.2s`, and a line that repeats the loss and counts samples.
+/// `Training Step: 8 | total loss: 2.5 | time: 0.2s`, and a line that repeats the loss, names the epoch and counts
+/// samples. Once such a line has followed, the step is reported with it.
 #[derive(Debug)]
 struct TfLearn {
     step: Shape,
-    validation: Shape,
+    epoch: Shape,
     samples: Shape,
+    validation: Shape,
+    /// A line with the epoch follows each step.
+    in_two: bool,
+    /// The last step and its loss, until the line with its epoch comes.
+    waiting: Option<(u64, f64)>,
 }
 
 /// Behind the name of the optimizer.
@@ -48,11 +54,33 @@ impl TfLearn {
         Self {
             step: Shape::new("Training Step: {step} | total loss: {loss} | time: {_}s")
                 .train("total loss", Step),
-            validation: Shape::new("| epoch: {epoch} | loss: {_}{..}| val_loss: {loss} -")
-                .validation("val_loss"),
+            epoch: Shape::new("| epoch: {epoch} | loss: {_}"),
             samples: Shape::new("| epoch: {_} | loss: {_}{..}-- iter: {_}/{_}"),
+            validation: Shape::new("{..}| val_loss: {loss} -").validation("val_loss"),
+            in_two: false,
+            waiting: None,
         }
     }
+
+    /// Takes the line of a step. It is reported at once, or in its place the one before, whose epoch has not come.
+    fn step(&mut self, draft: &mut Draft) -> Reading {
+        if !self.in_two {
+            self.waiting = None;
+            return Reading::Says;
+        }
+        let loss = draft.found.losses.first().map(|loss| loss.value);
+        let before = std::mem::replace(&mut self.waiting, draft.found.step.zip(loss));
+        draft.clear();
+        if put(before, draft) { Reading::Says } else { Reading::Known }
+    }
+}
+
+/// Puts a step and its loss into a draft. Returns whether there is one.
+fn put(waiting: Option<(u64, f64)>, draft: &mut Draft) -> bool {
+    let Some((step, loss)) = waiting else { return false };
+    draft.found.step = Some(step);
+    draft.push("total loss", Phase::Train, Step, loss);
+    true
 }
 
 impl Grammar for TfLearn {
@@ -66,17 +94,20 @@ impl Grammar for TfLearn {
 
     fn read(&mut self, line: &str, _: End, draft: &mut Draft) -> Reading {
         if self.step.read(line, draft).is_some() {
-            return Reading::Says;
+            return self.step(draft);
         }
         let Some(rest) = line.find(EPOCH).and_then(|at| line.get(at..)) else {
             return Reading::Foreign;
         };
-        if self.validation.read(rest, draft).is_some() {
-            return Reading::Says;
+        let validates = self.validation.read(rest, draft).is_some();
+        if !validates && self.samples.read(rest, draft).is_none() {
+            return Reading::Foreign;
         }
-        let is_known = self.samples.read(rest, draft).is_some();
-        draft.clear();
-        if is_known { Reading::Known } else { Reading::Foreign }
+        self.in_two = true;
+        if self.epoch.read(rest, draft).is_none() {
+            return Reading::Known;
+        }
+        if put(self.waiting.take(), draft) || validates { Reading::Says } else { Reading::Known }
     }
 }
 

@@ -57,6 +57,17 @@ pub(super) fn may_begin(line: &str) -> bool {
     matches!(first, Some(b'{' | b'e' | b'i' | b's' | b'b' | b't'))
 }
 
+/// The same for parts behind the name of the loss: `loss: x 0.5, y 0.25, total 0.75`.
+pub(super) fn behind_name(line: &str) -> Option<String> {
+    let at = memchr::memmem::find(line.as_bytes(), NAME.as_bytes())?;
+    let (before, parts) = line.split_at_checked(at)?;
+    let parts = parts.strip_prefix(NAME)?;
+    Some(format!("{before}{}", as_loss(parts)?))
+}
+
+/// The name of a loss before its parts.
+const NAME: &str = "loss: ";
+
 /// A line with such a sum, which is then called a loss.
 pub(super) fn as_loss(line: &str) -> Option<String> {
     let mut parts: Vec<(&str, f64)> = Vec::new();
@@ -151,5 +162,15 @@ mod tests {
             assert_eq!(as_loss(line), None, "{line}");
         }
         assert!(!may_begin("cls: 0.5 total: 1.5") && !may_begin(""));
+    }
+
+    #[test]
+    fn sums_behind_the_name_of_a_loss_are_that_loss() {
+        let line = "8: found 5, loss: x 1.5, cls 0.25, total 1.75";
+        let expected = "8: found 5, x 1.5, cls 0.25, total_loss 1.75";
+        assert_eq!(behind_name(line).as_deref(), Some(expected));
+        for line in ["loss: x 1.5, cls 0.25, total 2.5", "x 1.5, cls 0.25, total 1.75", "loss: "] {
+            assert_eq!(behind_name(line), None, "{line}");
+        }
     }
 }

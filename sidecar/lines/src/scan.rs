@@ -5,7 +5,8 @@ use crate::number::floor;
 /// The longest number at the start of `text`, and the text after it.
 ///
 /// Accepts a sign (also U+2212), digits with or without commas in groups of three, a decimal point,
-/// an exponent, also after an `f`. Also `nan`, `inf` and `infinity` in any case.
+/// an exponent, also after an `f`. Also `nan`, `inf` and `infinity` in any case, and what older C
+/// libraries of Windows print for them: `1.#QNAN`, `-1.#IND00`, `1.#INF000`.
 #[inline]
 pub fn number(text: &str) -> Option<(f64, &str)> {
     match short(text) {
@@ -30,7 +31,7 @@ fn short(text: &str) -> Option<(f64, &str)> {
     let digits = digits + fraction;
     let is_longer = match bytes.get(length) {
         Some(b'e' | b'E') => return scaled_by_exponent(text, all, digits, fraction, length),
-        Some(b'f') => true,
+        Some(b'f' | b'#') => true,
         Some(b',') => bytes.get(length + 1).is_some_and(u8::is_ascii_digit),
         _ => false,
     };
@@ -96,6 +97,8 @@ fn long(text: &str) -> Option<(f64, &str)> {
     let (digits, rest) = unsigned.split_at_checked(length)?;
     let (value, rest) = if length == 0 {
         word(unsigned)?
+    } else if let Some(found) = of_windows(unsigned) {
+        found
     } else if let Some((value, rest)) = grouped(digits, rest) {
         (value, rest)
     } else if let Some(at) = memchr::memchr(b'f', digits.as_bytes()) {
@@ -325,6 +328,15 @@ fn word(text: &str) -> Option<(f64, &str)> {
         }
     }
     None
+}
+
+/// What the C library of Windows prints for a number that is not finite, with the digits that fill it up.
+fn of_windows(text: &str) -> Option<(f64, &str)> {
+    let name = text.strip_prefix("1.#")?;
+    let names = [("QNAN", f64::NAN), ("SNAN", f64::NAN), ("IND", f64::NAN), ("INF", f64::INFINITY)];
+    let (value, rest) =
+        names.into_iter().find_map(|(word, value)| Some((value, name.strip_prefix(word)?)))?;
+    Some((value, rest.trim_start_matches('0')))
 }
 
 #[cfg(test)]

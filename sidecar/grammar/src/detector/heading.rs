@@ -42,7 +42,7 @@ impl Heading {
     pub(super) fn parse(line: &str) -> Option<Self> {
         let is_frame =
             |c: char| c.is_ascii_punctuation() || c == ' ' || ('\u{2500}'..'\u{2600}').contains(&c);
-        let line = line.trim_start_matches(is_frame);
+        let line = without_number(line.trim_start_matches(is_frame)).trim_start_matches(is_frame);
         // The level of a message over several lines, as loggers of Julia write it: `┌ Info: Epoch 3`.
         let line = line.strip_prefix("Info: ").unwrap_or(line);
         let [first, second, ..] = line.as_bytes() else { return None };
@@ -140,6 +140,12 @@ fn has_counter(text: &str) -> bool {
 /// Words for counters other than the epoch.
 const COUNTERS: [&str; 6] = ["step", "steps", "iter", "iters", "iteration", "batch"];
 
+/// The text after a number within the marks before a heading: `#0## Epoch 1`.
+fn without_number(text: &str) -> &str {
+    let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    if rest.starts_with('#') { rest } else { text }
+}
+
 /// The text after the part that is done: `[20%]`.
 fn without_percentage(text: &str) -> &str {
     let inside = text.trim_start().strip_prefix(['[', '(']);
@@ -198,6 +204,7 @@ mod tests {
             ("--- Training epoch 2/5 ---", 2.0, Some(5)),
             ("Training epoch 2: 0.1 0.01", 2.0, None),
             ("Training at epoch 2 (total 4) with lr 0.01", 2.0, Some(4)),
+            ("#0## START epoch 3 ######", 3.0, None),
         ] {
             let length = None;
             assert_eq!(Heading::parse(line), Some(Heading { epoch, epochs, length }), "{line}");
@@ -214,6 +221,7 @@ mod tests {
             "Epoch 1 step 5 time 3s",
             "End of epoch 3",
             "best of epoch 3",
+            "0 Epoch 3",
         ] {
             assert_eq!(Heading::parse(line), None, "{line}");
         }

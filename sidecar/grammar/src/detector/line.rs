@@ -157,7 +157,7 @@ impl Detector {
         }
         let may_speak = near.is_some();
         if let Some(language) = near
-            && let Some(found) = self.general(text, language, end)
+            && let Some(found) = self.general(text, language, end).or_else(|| self.sum(text, end))
         {
             return found;
         }
@@ -177,6 +177,7 @@ impl Detector {
         let has_number = bytes::contains_digit(text.as_bytes());
         if has_number && let Some(heading) = heading(text) {
             self.heading = Some(heading);
+            self.draft.below = Some(heading.epoch);
             // With a batch beside the epoch, the line may be one of an evaluation.
             if !begins_with_brackets(text) && !self.block.takes_epoch(text, heading.epoch) {
                 self.queued = self.block.end();
@@ -194,6 +195,13 @@ impl Detector {
         self.counts.losses == 0
             && self.counts.lines < PREFACE
             && announced::read(text, &mut self.draft.found)
+    }
+
+    /// Reads a line with the parts of a loss behind its name, of which the last is their sum.
+    #[inline(never)]
+    fn sum(&mut self, text: &str, end: End) -> Option<(usize, Reading)> {
+        let sum = totals::behind_name(text)?;
+        self.general(&sum, Language::English, end)
     }
 
     /// Reads a line with the general grammar, in English and with decimal points. A line that was in

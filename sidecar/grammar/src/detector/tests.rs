@@ -125,3 +125,20 @@ fn bar_that_begins_below_a_heading_is_of_an_epoch() {
         assert_eq!((found.step_in_epoch, found.total_epochs), (true, Some(3)));
     }
 }
+
+#[test]
+fn rank_at_the_end_of_a_line_follows_a_number() {
+    for (line, rank) in [
+        ("lr 0.001 rank 0", Some(0)),
+        ("lr: 0.5, rank 12", Some(12)),
+        ("[3/5] rank 1", Some(1)),
+        ("the effective rank 12", None),
+        ("lora rank 8", None),
+        ("0.5 rank 1234567", None),
+        ("0.5 rank ", None),
+        ("rank 3", None),
+        ("", None),
+    ] {
+        assert_eq!(rank_at_end(line), rank, "{line}");
+    }
+}

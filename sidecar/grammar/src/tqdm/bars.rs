@@ -59,7 +59,7 @@ struct Ends {
     others: bool,
     /// The frame before was a last one.
     before: bool,
-    /// The epoch in the description of the frame before.
+    /// The epoch of the frame before, by its description or by a heading.
     epoch: Option<f64>,
     /// A checksum of the losses in the frame before, and its rate as bits.
     shown: (u32, Option<u64>),
@@ -199,7 +199,7 @@ impl Bar {
     }
 
     /// Begins another pass where the log shows only the last frame of each, or where the epoch in the
-    /// description has moved on. A bar of something else may have no loss and the same name. The same
+    /// description or in a heading has moved on. A bar of something else may have no loss and the same name. The same
     /// frame again is a redraw. `ended`: the line ends with the frame. `tells`: it has a loss.
     pub(super) fn renew(
         &mut self,

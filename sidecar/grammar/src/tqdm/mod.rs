@@ -151,7 +151,7 @@ impl Grammar for Tqdm {
         let (at, of_epochs) = self.bar(&frame, desc, is_known, before);
         if let Some(bar) = self.bars.get_mut(at) {
             let tells = !draft.found.losses.is_empty();
-            bar.renew(&frame, desc.epoch, end == End::Newline, tells);
+            bar.renew(&frame, desc.epoch.or(draft.below), end == End::Newline, tells);
         }
         // rich draws frames by the clock.
         let again = before != Before::Frame || frame.form == Form::Rich;

@@ -31,11 +31,13 @@ fn numbers_are_read_as_they_are_printed() {
         ("12345678901234567890", 12_345_678_901_234_567_890.0),
         ("inf", f64::INFINITY),
         ("-Infinity", f64::NEG_INFINITY),
+        ("1.#INF", f64::INFINITY),
+        ("-1.#INF000", f64::NEG_INFINITY),
     ] {
         assert_eq!(whole(text), Some(expected), "{text}");
         assert_eq!(whole(&format!(" {text} ")), Some(expected), "{text}");
     }
-    for text in ["nan", "NaN", "-nan", "NAN"] {
+    for text in ["nan", "NaN", "-nan", "NAN", "1.#QNAN", "1.#QNAN000", "-1.#IND00"] {
         assert!(whole(text).is_some_and(f64::is_nan), "{text}");
     }
 }
@@ -57,6 +59,10 @@ fn other_texts_are_not_numbers() {
         "1,23",
         "0x10",
         "1_000",
+        "1.#",
+        "1.#5",
+        "2.#INF",
+        "1.#INFO",
         "nano",
         "info",
         "infinite",
