@@ -90,7 +90,11 @@ impl Fastprogress {
         if self.columns.is_empty() || !line.as_bytes().first()?.is_ascii_digit() {
             return None;
         }
-        let cells: Vec<&str> = line.split_whitespace().take(MAX_COLUMNS + 1).collect();
+        let mut cells: Vec<&str> = line.split_whitespace().take(MAX_COLUMNS + 1).collect();
+        // Version 0 has the time behind the columns: `(00:13)`.
+        if cells.len() == self.columns.len() + 1 {
+            cells.pop_if(|last| last.starts_with('(') && last.ends_with(')') && last.contains(':'));
+        }
         if cells.len() != self.columns.len() {
             return None;
         }

@@ -34,8 +34,10 @@ use paceline_lines::observation::{Loss, Phase, Span};
 use paceline_lines::scan;
 use paceline_lines::terminal::End;
 
-use held_out::{data, drop_parts_named_after_data, inherit, is_best, is_final, is_summary};
-use known_words::is_one;
+use held_out::{
+    data, drop_parts_named_after_data, inherit, is_best, is_final, is_scored, is_summary,
+};
+use known_words::{counts_training, is_one};
 use line_time::{LineTime, TimedParts, is_plain_time, took, unnamed};
 use main_loss::{keep_whole_cost, of_batch};
 use numbered::{counts_checkpoints, names_run, starts_from};
@@ -244,7 +246,7 @@ impl KeyValue {
             draft.settle_data();
         }
         let is_counted = draft.found.step.is_some() || draft.found.epoch.is_some();
-        if !is_counted && is_best(line) {
+        if !is_counted && (is_best(line) || is_scored(line)) {
             draft.data = Some(Phase::Validation);
             draft.settle_data();
         }
@@ -377,6 +379,7 @@ impl KeyValue {
             return;
         }
         let letter = if pair.total.is_some() && before.is_empty() { lettered(last) } else { None };
+        let letter = letter.or_else(|| numbered_counter(last, before));
         let field = self.field(letter.unwrap_or(last), before, pair.unit, roles);
         let field =
             if field == Field::Other { other_counter(last, pair, &now.counters) } else { field };
@@ -508,6 +511,13 @@ fn other_counter(last: &str, pair: &Pair<'_>, counters: &Counters) -> Field {
     } else {
         Field::Other
     }
+}
+
+/// The counter that a number is one of: `Epoch number: 5`.
+fn numbered_counter<'a>(last: &str, before: &[&'a str]) -> Option<&'a str> {
+    let [counter] = before else { return None };
+    (is_one(last, &["number", "num", "index", "idx"]) && counts_training(counter))
+        .then_some(*counter)
 }
 
 /// Names of a counter that are in the singular, so that they are not those of a total.

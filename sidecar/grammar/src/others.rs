@@ -1,4 +1,4 @@
-//! `MXNet` with `GluonTS`, RETURNN, brain.js, MACE, scripts of spaCy and of Informer.
+//! `MXNet` with `GluonTS`, RETURNN, brain.js, Burn, MACE, scripts of spaCy and of Informer.
 
 use paceline_lines::observation::{Loss, Observation, Phase, Span};
 use paceline_lines::scan;
@@ -18,6 +18,7 @@ pub(super) fn grammars() -> Vec<Box<dyn Grammar>> {
         Box::new(Spacy),
         Box::new(informer()),
         Box::new(brain()),
+        Box::new(burn()),
         Box::new(mace()),
     ]
 }
@@ -86,6 +87,15 @@ impl Grammar for MxNet {
 fn brain() -> Table {
     let shape = Shape::new("iterations: {step}, training error: {loss}");
     Table::new("brain.js", [shape.train("training error", Span::Step)])
+}
+
+/// Burn's summary of an iteration: the mean of the epoch so far, and the loss of the batch.
+fn burn() -> Table {
+    let shapes = [
+        Shape::new("- Train Loss: epoch {_} - batch {loss}").train("Loss", Span::Step),
+        Shape::new("- Valid Loss: epoch {loss} - batch {_}").validation("Loss"),
+    ];
+    Table::new("burn", shapes)
 }
 
 /// MACE prints errors on the validation set alone.

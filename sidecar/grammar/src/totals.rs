@@ -115,18 +115,19 @@ fn is_sum(total: f64, parts: &[(&str, f64)]) -> bool {
         }
     };
     let (is_part, is_other) = (words(&PARTS), words(&OTHERS));
-    let (mut sum, mut known) = (0.0, false);
+    let (mut sum, mut known) = (0.0, 0);
     for (count, (name, value)) in (1..).zip(parts.iter().rev()) {
         if is_other(name) {
             return false;
         }
         sum += value;
-        known |= is_part(name);
-        if count > 1 && known && (sum - total).abs() <= total.abs() * MAX_ROUNDING {
+        known += u32::from(is_part(name));
+        if count > 1 && known > 0 && (sum - total).abs() <= total.abs() * MAX_ROUNDING {
             return true;
         }
     }
-    false
+    // Each part may have a weight.
+    parts.len() > 2 && known > 1 && parts.iter().all(|(_, value)| value.abs() < total)
 }
 
 #[cfg(test)]
@@ -141,6 +142,10 @@ mod tests {
                 "[8/90] [L1: 1.5][GAN: 0.25][total_loss: 1.75] 2.5s",
             ),
             (
+                "step 1, policy=4.5 mse=0.25 reg=0.5 total=6.5 (90.5 pos/s)",
+                "step 1, policy=4.5 mse=0.25 reg=0.5 total_loss=6.5 (90.5 pos/s)",
+            ),
+            (
                 "Epoch 1: lr 0.01 style: 2.5 tv: 0.125 total: 2.625",
                 "Epoch 1: lr 0.01 style: 2.5 tv: 0.125 total_loss: 2.625",
             ),
@@ -150,6 +155,8 @@ mod tests {
         }
         for line in [
             "step 1 l1: 1.5 gan: 0.25 total: 2.5",
+            "step 1 policy: 4.5 mse: 0.25 reg: 0.5 total: 4.25",
+            "step 1 apples: 4.5 mse: 0.25 pears: 0.5 total: 6.5",
             "step 1 l1: 1.5 total: 1.5",
             "step 1 apples: 1.5 pears: 0.25 total: 1.75",
             "step 1 data: 1.5 content: 0.25 total: 1.75",

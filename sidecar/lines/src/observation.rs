@@ -61,6 +61,8 @@ pub struct Observation {
     pub step_in_epoch: bool,
     /// Whether `step` and `total_steps` count samples: a batch is then several of them.
     pub step_in_samples: bool,
+    /// Whether `step` is rounded, as in `12K`: several lines may have the same one.
+    pub is_rough: bool,
     /// How many steps `step` counts up to.
     pub total_steps: Option<u64>,
     /// How many steps of the whole run the job expects to need.

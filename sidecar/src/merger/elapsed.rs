@@ -29,6 +29,8 @@ struct Mark {
 const ENOUGH: u32 = 3;
 /// By how much the growth of such a time may differ from that of the steps, as a factor, at its first rise.
 const MAX_FACTOR: f64 = 4.0;
+/// The same for a time whose name may also be that of a single step.
+const MAX_UNNAMED: f64 = 10.0;
 
 impl RunningTime {
     /// Takes the time of a line with its step and epoch. Returns the seconds of a step since the line before.
@@ -51,8 +53,10 @@ impl RunningTime {
         let per_step = risen / float(steps);
         // Both begin at 0 in most runs, so their shares of the whole are alike.
         let factor = (risen / seconds) / (float(steps) / float(step.saturating_sub(self.begin)));
-        let is_alike = is_named && (1.0 / MAX_FACTOR..=MAX_FACTOR).contains(&factor);
-        let is_sure = !self.falls && (is_alike || self.rises >= ENOUGH);
+        let is_within = |most: f64| (1.0 / most..=most).contains(&factor);
+        // Times of single steps may rise a few times by chance.
+        let is_usual = self.rises >= ENOUGH && (is_named || is_within(MAX_UNNAMED));
+        let is_sure = !self.falls && (is_usual || (is_named && is_within(MAX_FACTOR)));
         Some(per_step).filter(|_| is_sure)
     }
 }
@@ -88,6 +92,8 @@ mod tests {
             [(1, 1, 0.25), (1, 2, 0.5), (1, 3, 0.25), (1, 4, 0.5), (1, 5, 1.0), (1, 6, 2.0)];
         assert_eq!(took(false, &lines), [None; 6]);
         assert_eq!(took(true, &lines).split_off(3), [None; 3]);
+        let lines = [(1, 997, 0.5), (1, 998, 0.51), (1, 999, 0.52), (1, 1000, 0.53)];
+        assert_eq!(took(false, &lines), [None; 4]);
     }
 
     #[test]

@@ -33,8 +33,8 @@ pub(super) struct SourceState {
     /// Where a higher rank was when the leading one printed its first loss, and how many losses up
     /// to there may still come.
     pub(super) repeats: Option<(Place, u8)>,
-    /// The epoch and the bits of the last loss, if that had no step.
-    of_epoch: Option<(u64, u64)>,
+    /// The epoch and the bits of the last loss, if that had no step, and a checksum of all losses if there were several.
+    of_epoch: Option<(u64, u64, Option<u64>)>,
     /// Whether steps have advanced.
     pub(super) advances: bool,
     /// Parts of a loss, until it is clear that no main loss comes with them.
@@ -161,6 +161,11 @@ impl SourceState {
             global: position.global,
             loss: loss.to_bits(),
         };
+        // A rounded step stands for several.
+        let is_same_rank = self.last.is_some_and(|last| last.rank == place.rank);
+        if observation.is_rough && is_same_rank && self.repeats.is_none() {
+            return self.last.replace(place) != Some(place);
+        }
         // Most lines are of the next step, and no process is named.
         if let Some(last) = &mut self.last
             && place.rank.or(last.rank).is_none()
@@ -176,11 +181,19 @@ impl SourceState {
         if observation.step.is_some() || place.rank != last.and_then(|last| last.rank) {
             self.last = Some(place);
         }
-        let of_epoch =
-            place.epoch.filter(|_| place.step.is_none()).map(|epoch| (epoch, place.loss));
-        if std::mem::replace(&mut self.of_epoch, of_epoch) == of_epoch && of_epoch.is_some() {
+        let of_epoch = place
+            .epoch
+            .filter(|_| place.step.is_none())
+            .map(|epoch| (epoch, place.loss, checksum(observation)));
+        let before = std::mem::replace(&mut self.of_epoch, of_epoch);
+        if let (Some((epoch, loss, all)), Some((last_epoch, last_loss, last_all))) =
+            (of_epoch, before)
+        {
+            let is_known = all.zip(last_all).is_none_or(|(all, last)| all == last);
             // Several loggers print the loss of an epoch.
-            return false;
+            if (epoch, loss) == (last_epoch, last_loss) && is_known {
+                return false;
+            }
         }
         let Some(last) = last else { return true };
         if place.rank.is_some() && place.rank < last.rank {
@@ -230,6 +243,13 @@ impl SourceState {
         }
         self.waiting.take().map_or(Wait::Take, Wait::After)
     }
+}
+
+/// A checksum of the losses of a line, if there are several.
+fn checksum(observation: &Observation) -> Option<u64> {
+    let losses = &observation.losses;
+    let all = losses.iter().fold(0_u64, |all, loss| all.rotate_left(9) ^ loss.value.to_bits());
+    (losses.len() > 1).then_some(all)
 }
 
 /// The last line of an evaluation that does not say so: the means of its data.

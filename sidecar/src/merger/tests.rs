@@ -396,6 +396,7 @@ fn any_observation() -> impl Strategy<Value = Observation> {
                 step: counts.0,
                 step_in_epoch: counts.1,
                 step_in_samples: counts.2,
+                is_rough: counts.1,
                 total_steps: counts.3,
                 expected_steps,
                 done,

@@ -127,7 +127,7 @@ impl Section {
                 metric = true;
             } else if is_framed && is(&REPORTED) {
                 reports = true;
-            } else if is_framed && is(&PLURALS) && follows_number(line, word) {
+            } else if (is_framed || lasts(line)) && is(&PLURALS) && follows_number(line, word) {
                 counts = true;
             } else if !(is(&OTHERS) || (reports && word.eq_ignore_ascii_case("data"))) {
                 return None;
@@ -146,7 +146,8 @@ impl Section {
             // `Validation at epoch 5`. Below a number of the training are its own values.
             // The marks around a heading are none of a number: `***** Evaluation, epoch 1/3 *****`.
             let inside = line.trim_matches(|c| MARKS.contains(&c) || c == ' ');
-            let has_value = inside.contains(['.', '%', '=']) || has_result(inside);
+            let has_value =
+                inside.contains(['.', '%']) || has_setting(inside) || has_result(inside);
             if !counts || has_value || (!is_framed && line.contains('/')) {
                 return None;
             }
@@ -207,6 +208,20 @@ fn has_result(text: &str) -> bool {
     text.rsplit_once(':').is_some_and(|(counter, value)| {
         counter.trim_end().ends_with(|c: char| c.is_ascii_digit())
             && value.trim_start().starts_with(|c: char| c.is_ascii_digit())
+    })
+}
+
+/// Whether a line says how long an evaluation takes that begins: `Evaluating for 300 steps`.
+fn lasts(line: &str) -> bool {
+    let (verb, rest) = line.split_once(' ').unwrap_or_default();
+    VERBS.iter().any(|known| verb.eq_ignore_ascii_case(known)) && rest.starts_with("for ")
+}
+
+/// Whether a line has a setting. The number of a counter is none: `validate (epoch=3)`.
+fn has_setting(text: &str) -> bool {
+    text.split('=').rev().skip(1).any(|before| {
+        let name = before.rsplit(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+        !COUNTERS.iter().any(|known| name.eq_ignore_ascii_case(known))
     })
 }
 
@@ -290,6 +305,11 @@ mod tests {
             ("Loading the validation set", None),
             ("Validation at epoch 5", Some(Section::HeldOut)),
             ("--- Evaluating (step 500) ---", Some(Section::HeldOut)),
+            ("--- validate (epoch=7)-----", Some(Section::HeldOut)),
+            ("--- validate (epoch=7, lr=1)-----", None),
+            ("Evaluating for 300 steps", Some(Section::HeldOut)),
+            ("Evaluating every 300 steps", None),
+            ("Training for 300 steps", None),
             ("Best model at step 500:", Some(Section::Summary)),
             ("Training epoch 5", None),
             ("Validation epoch 5/10", None),

@@ -336,6 +336,7 @@ impl Counters {
             found.step = Some(step);
         } else if let Some(count) = self.rough {
             count.put(found, false);
+            found.is_rough = true;
         }
     }
 }
@@ -490,7 +491,9 @@ impl Order {
         if let Some((last_epoch, last_step)) = self.last
             && last_epoch < epoch
         {
-            self.in_epoch = Some(step <= last_step);
+            // A rounded step stays the same for several lines.
+            let is_again = step == last_step && !self.fractions;
+            self.in_epoch = Some(step < last_step || is_again);
         }
         self.last = Some((epoch, step));
         found.step_in_epoch = self.in_epoch.unwrap_or(found.step_in_epoch);

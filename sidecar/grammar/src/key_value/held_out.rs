@@ -41,6 +41,14 @@ pub(super) fn is_best(line: &str) -> bool {
     ["best", "Best", "BEST"].iter().any(|best| line.contains(best)) && is_summary(line)
 }
 
+/// Whether a line has the scores of a classifier that only held-out data have: `AUC: 0.75 - logloss: 0.5`.
+pub(super) fn is_scored(line: &str) -> bool {
+    let has = |name: &str| {
+        line.split(|c: char| !c.is_alphanumeric()).any(|word| word.eq_ignore_ascii_case(name))
+    };
+    has("auc") && has("logloss")
+}
+
 /// Whether a line has the results at the end of a run: `Final results: loss 0.5`, or without counters
 /// `Results: loss 0.5`.
 pub(super) fn is_final(line: &str, is_counted: bool) -> bool {

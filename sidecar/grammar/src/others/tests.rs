@@ -85,3 +85,12 @@ fn spacy() {
     ];
     check("spacy", true, &table);
 }
+
+#[test]
+fn burn() {
+    let table = [
+        ("  - Train Loss: epoch 2.25 - batch 2.125", "Loss=2.125 Step"),
+        ("  - Valid Loss: epoch 1.375 - batch 1.25", "Loss=1.375 Validation Epoch"),
+    ];
+    check("burn", true, &table);
+}
