@@ -11,6 +11,8 @@ ARG VERSION=0.1.0
 
 FROM ${BUILDER} AS source
 WORKDIR /source
+# Optimized across crates, for small images.
+ENV CARGO_PROFILE_RELEASE_LTO=fat
 COPY . .
 RUN cc -O2 -Wall -c sidecar/lookup.c -o /lookup.o
 

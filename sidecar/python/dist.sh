@@ -71,6 +71,8 @@ compile() {
   # the promise of the oldest tag that Rust itself keeps, and that of musl (Alpine), too. maturin checks
   # that the program needs no library, but it does not give both tags: `wheel` adds the second.
   # The flags of rustc are those of ../image.sh.
+  # Optimized across crates, for small wheels.
+  export CARGO_PROFILE_RELEASE_LTO=fat
   (cd "$root/$package/python" && maturin build --profile "$profile" --locked "${options[@]}" \
     --compatibility manylinux_2_17 --auditwheel check --out "$stage" -- \
     -C target-feature=+crt-static -C strip=symbols -C link-arg="$folder/lookup.o")
