@@ -121,15 +121,13 @@ impl Chart {
         let start = progress.started_at;
         let first = self.points.partition_point(|point| millis(start + point.to) <= after);
         let points = self.points.get(first..).unwrap_or_default();
-        let all = |value: fn(&Point) -> Option<f64>| {
-            points.iter().map(|point| value(point).map(rounded)).collect()
-        };
+        let all = |value| values(points, value);
         History {
             schema: SCHEMA,
             instance: progress.instance.clone(),
             started_at: start,
-            from: points.iter().map(|point| millis(start + point.from)).collect(),
-            to: points.iter().map(|point| millis(start + point.to)).collect(),
+            from: times(points, start, |point| point.from),
+            to: times(points, start, |point| point.to),
             step: points.iter().map(|point| point.step).collect(),
             loss: all(|point| point.losses.map(|losses| losses.mean)),
             loss_low: all(|point| point.losses.map(|losses| losses.low)),
@@ -141,6 +139,18 @@ impl Chart {
             batch_p99: all(|point| point.batches.map(|batches| batches.p99)),
         }
     }
+}
+
+/// One value of each point. Not inlined: a column more adds little to a job's program.
+#[inline(never)]
+fn values(points: &[Point], value: fn(&Point) -> Option<f64>) -> Vec<Option<f64>> {
+    points.iter().map(|point| value(point).map(rounded)).collect()
+}
+
+/// One time of each point, in Unix seconds.
+#[inline(never)]
+fn times(points: &[Point], start: f64, time: fn(&Point) -> f64) -> Vec<f64> {
+    points.iter().map(|point| millis(start + time(point))).collect()
 }
 
 impl Before {
