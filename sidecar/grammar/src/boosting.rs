@@ -165,12 +165,14 @@ fn round<'a>(
 ) -> Option<Observation> {
     let (step, rest) = scan::count(line.strip_prefix('[')?)?;
     let rest = rest.strip_prefix(']')?;
-    // In R, gaps part the fields.
+    // In R, gaps part the fields, and where a copy has blanks for tabs.
     let of_r = rest.strip_prefix(":  ").filter(|rest| rest.contains("'s "));
-    let (rest, gap) = of_r.map_or((rest.strip_prefix('\t'), "\t"), |rest| (Some(rest), "  "));
+    let with_gaps = of_r.or_else(|| rest.strip_prefix("  "));
+    let (rest, gap) = with_gaps.map_or((rest.strip_prefix('\t'), "\t"), |rest| (Some(rest), "  "));
     let mut losses = Vec::new();
     // Libraries print a handful of metrics; further ones are ignored.
-    for field in rest?.split(gap).take(16) {
+    let fields_of_line = rest?.split(gap).filter(|field| !field.trim_matches(' ').is_empty());
+    for field in fields_of_line.take(16) {
         let (name, data, metric, value) = fields(field.trim_matches(' '))?;
         let metric = metric.split('@').next().unwrap_or_default();
         if SCORES.contains(&metric) {

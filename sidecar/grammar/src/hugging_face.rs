@@ -90,6 +90,8 @@ impl HuggingFace {
         let mut entries = Entries { draft, trainer: false, rate: None, ended: false, ranks: false };
         self.dicts.walk(text, &mut entries)?;
         let Entries { trainer, rate, ended, ranks, .. } = entries;
+        // With the numbers of read tokens, each report has the time since the start.
+        let ended = ended && !trainer;
         draft.settle_time();
         draft.settle_counters();
         draft.settle_data();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use paceline_lines::observation::{Loss, Observation, Phase};
+use paceline_lines::observation::{Loss, Observation, Phase, Span};
 
 use super::Kind;
 use super::choice::Choice;
@@ -149,7 +149,7 @@ impl SourceState {
         &mut self,
         observation: &Observation,
         position: Position,
-        loss: f64,
+        loss: &Loss,
     ) -> bool {
         if self.kind != Kind::Text {
             return true;
@@ -159,7 +159,7 @@ impl SourceState {
             epoch: position.epoch,
             step: observation.step,
             global: position.global,
-            loss: loss.to_bits(),
+            loss: loss.value.to_bits(),
         };
         // A rounded step stands for several.
         let is_same_rank = self.last.is_some_and(|last| last.rank == place.rank);
@@ -181,9 +181,10 @@ impl SourceState {
         if observation.step.is_some() || place.rank != last.and_then(|last| last.rank) {
             self.last = Some(place);
         }
+        let is_of_epoch = matches!(loss.span, Span::Epoch | Span::EpochSoFar);
         let of_epoch = place
             .epoch
-            .filter(|_| place.step.is_none())
+            .filter(|_| is_of_epoch && place.step.is_none())
             .map(|epoch| (epoch, place.loss, checksum(observation)));
         let before = std::mem::replace(&mut self.of_epoch, of_epoch);
         if let (Some((epoch, loss, all)), Some((last_epoch, last_loss, last_all))) =

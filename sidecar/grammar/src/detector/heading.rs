@@ -16,6 +16,8 @@ pub(super) struct Heading {
 const MAX_LEN: usize = 80;
 /// What else a heading may say with a number.
 const NOTES: [&str; 5] = ["time", "took", "elapsed", "lr", "learning rate"];
+/// Words of callbacks behind the epoch: `Epoch 00002: val_loss did not improve`.
+const CALLBACKS: [&str; 3] = ["improve", ": early stopping", ": saving"];
 /// Words between the one for an epoch and its number.
 const NUMBER: [&str; 3] = ["number ", "number: ", "no. "];
 /// Words before the epoch, and how many of them there may be.
@@ -80,6 +82,10 @@ impl Heading {
             _ => (epochs, rest),
         };
         let rest = without_clock(without_percentage(rest));
+        // What a callback says, in old versions of Keras of the epoch before.
+        if CALLBACKS.iter().any(|word| rest.contains(word)) {
+            return None;
+        }
         let more = rest.bytes().any(|byte| byte.is_ascii_digit() || byte == b'|');
         let noted = || {
             let rest = rest.to_ascii_lowercase();
@@ -222,6 +228,8 @@ mod tests {
             "End of epoch 3",
             "best of epoch 3",
             "0 Epoch 3",
+            "Epoch 00002: val_loss did not improve",
+            "Epoch 00007: early stopping",
         ] {
             assert_eq!(Heading::parse(line), None, "{line}");
         }

@@ -433,10 +433,12 @@ impl Tqdm {
         found.step_in_epoch = !is_global || bar.counter.epoch().is_some();
         found.step_in_samples = frame.unit == Unit::Samples;
         found.total_steps = frame.total;
-        // The length of an epoch is unknown, so its counter alone gives no step of the run.
-        if let Some(step) = self.step_of_run.filter(|_| frame.total.is_none()) {
+        // Without the length of an epoch, its counter alone gives no step of the run. A bar of Lightning counts
+        // batches of held-out data, too.
+        let of_lightning = self.by == By::Lightning;
+        if let Some(step) = self.step_of_run.filter(|_| of_lightning || frame.total.is_none()) {
             found.step = Some(step);
-            (found.step_in_epoch, found.step_in_samples) = (false, false);
+            (found.step_in_epoch, found.step_in_samples, found.total_steps) = (false, false, None);
         }
         // After the last step, the rate includes the time of the validation.
         let of_steps = frame.unit == Unit::Steps && !bar.of_epochs;
