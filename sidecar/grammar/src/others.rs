@@ -91,9 +91,12 @@ fn brain() -> Table {
 
 /// Burn's summary of an iteration: the mean of the epoch so far, and the loss of the batch.
 fn burn() -> Table {
+    // The dash may have passed for the end of a prefix.
     let shapes = [
         Shape::new("- Train Loss: epoch {_} - batch {loss}").train("Loss", Span::Step),
+        Shape::new("Train Loss: epoch {_} - batch {loss}").train("Loss", Span::Step),
         Shape::new("- Valid Loss: epoch {loss} - batch {_}").validation("Loss"),
+        Shape::new("Valid Loss: epoch {loss} - batch {_}").validation("Loss"),
     ];
     Table::new("burn", shapes)
 }
