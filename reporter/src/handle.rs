@@ -97,7 +97,8 @@ impl Reporter {
     }
 
     /// The same as [`Reporter::report_all`] followed by [`Reporter::step`], at once: each reading of the
-    /// progress shows the losses and the step of the last one, or neither.
+    /// progress shows the losses and the step of the last one, or neither. Only one thread at a time may
+    /// call it.
     pub fn report_until(&self, step: u64, losses: &[f64]) {
         if let Some(job) = self.job() {
             job.enter_losses(losses, Some(step), Clock::now());
@@ -141,7 +142,7 @@ impl Reporter {
     /// Each further report counts as one more step.
     pub fn step(&self, step: u64) {
         if let Some(job) = self.job() {
-            job.enter_losses(&[], Some(step), Clock::now());
+            job.ledger().set_step(step);
         }
     }
 

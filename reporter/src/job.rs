@@ -57,7 +57,7 @@ impl Job {
         let total_steps = total_steps.or(resumed.and_then(|before| before.total_steps));
         let expected_steps = expected_steps.or(resumed.and_then(|before| before.expected_steps));
         let ledger = Ledger::new(clock, direction, targets, window);
-        ledger.enter_losses(&[], Some(first_step), Clock::now());
+        ledger.set_step(first_step);
         Self {
             pid: std::process::id(),
             instance: instance::new(ledger.clock().began_since_epoch()),

@@ -1,6 +1,6 @@
 //! Everything that a training loop reports, kept in atomics: nothing here waits, allocates or panics.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use paceline_wire::{Direction, Eval, Latency, Progress, Reached, Targets, Validation};
@@ -13,8 +13,8 @@ use crate::hot::window::Window;
 
 /// A larger loss is refused like infinity: so not even 2^64 losses overflow their sum.
 const MAX_LOSS: f64 = 1e280;
-/// The highest step that can be set. Further reports then cannot exceed 64 bits.
-const MAX_STEP: u64 = u64::MAX / 2;
+/// The highest step that can be set. No further reports then overflow 63 bits.
+const MAX_STEP: i64 = i64::MAX / 2;
 
 /// What has been reported since the start.
 #[derive(Debug)]
@@ -23,6 +23,8 @@ pub(crate) struct Ledger {
     direction: Direction,
     targets: Targets,
     tally: Tally,
+    /// How far the job's own count of steps is ahead of that of the tally.
+    ahead: AtomicI64,
     window: Window,
     /// Durations of reports at the first stripe: one thread at a time.
     durations: Histogram,
@@ -80,6 +82,7 @@ impl Ledger {
             direction,
             targets,
             tally: Tally::default(),
+            ahead: AtomicI64::new(0),
             window: Window::new(window),
             durations: Histogram::new(),
             further_durations: Histogram::new(),
@@ -127,7 +130,7 @@ impl Ledger {
     }
 
     /// Enters the losses of several steps at once, oldest first. The last one is that of `last`, if that is
-    /// given: every reading has both or neither.
+    /// given by one thread at a time: every reading has both or neither.
     pub(crate) fn enter_losses(
         &self,
         losses: &[f64],
@@ -144,8 +147,9 @@ impl Ledger {
                 reached.objective |= step.objective;
             }
             if let Some(last) = last {
-                let elsewhere = self.position().wrapping_sub(before);
-                totals.step = last.min(MAX_STEP).wrapping_sub(elsewhere);
+                let counted = self.tally.read(self.direction).step;
+                let ahead = signed(last).saturating_sub(self.ahead.load(Ordering::Relaxed));
+                totals.step = before.wrapping_add(unsigned(ahead)).wrapping_sub(counted);
             }
         });
         if !stored {
@@ -235,7 +239,7 @@ impl Ledger {
         self.rejected.store(*rejected, Ordering::Relaxed);
         let stored = self.tally.update(|totals, _| {
             *totals = Totals {
-                step: step.unwrap_or(0).min(MAX_STEP),
+                step: 0,
                 losses: eval.count,
                 loss_sum: eval.sum,
                 best: eval.best.unwrap_or_default(),
@@ -247,6 +251,7 @@ impl Ledger {
             };
         });
         debug_assert!(stored, "no other thread reports yet");
+        self.set_step(step.unwrap_or(0));
         if let Some(first) = eval.first {
             self.first.set(first);
         }
@@ -268,7 +273,18 @@ impl Ledger {
 
     /// The current step: one more with each loss, finite or not.
     pub(crate) fn position(&self) -> u64 {
-        self.tally.read(self.direction).step
+        self.position_at(&self.tally.read(self.direction))
+    }
+
+    fn position_at(&self, totals: &Totals) -> u64 {
+        let step = of_bits(totals.step).saturating_add(self.ahead.load(Ordering::Relaxed));
+        u64::try_from(step).unwrap_or(0)
+    }
+
+    /// Sets the current step; further losses count from there. Of several threads, the last one sets it.
+    pub(crate) fn set_step(&self, step: u64) {
+        let counted = of_bits(self.tally.read(self.direction).step);
+        self.ahead.store(signed(step).saturating_sub(counted), Ordering::Relaxed);
     }
 
     /// The mean of the last losses.
@@ -286,7 +302,7 @@ impl Ledger {
         let of_losses = |number: f64| (totals.losses > 0).then_some(number);
         let unix = |at: &Span| at.get().map(|at| self.clock.unix(at));
         Reading {
-            step: totals.step,
+            step: self.position_at(&totals),
             has_begun: begun(&totals, rejected),
             eval: Eval {
                 name: loss_name.to_owned(),
@@ -326,6 +342,19 @@ impl Ledger {
             rejected: rejected + (held_out.step - held_out.losses),
         }
     }
+}
+
+fn signed(step: u64) -> i64 {
+    i64::try_from(step).unwrap_or(MAX_STEP).min(MAX_STEP)
+}
+
+/// A count that stripes may have brought below 0 for a moment.
+fn of_bits(step: u64) -> i64 {
+    i64::from_ne_bytes(step.to_ne_bytes())
+}
+
+fn unsigned(step: i64) -> u64 {
+    u64::from_ne_bytes(step.to_ne_bytes())
 }
 
 fn begun(totals: &Totals, rejected: u64) -> bool {
@@ -465,15 +494,18 @@ mod tests {
 
     #[test]
     fn a_set_step_counts_for_all_threads_and_never_overflows() {
+        let most = MAX_STEP.unsigned_abs();
         let ledger = ledger(Direction::Minimize, TARGETS);
         let report = |totals: &mut Totals| totals.step += 3;
         // Another thread has the first stripe.
         assert!(
             ledger.tally.update(|_, _| assert!(ledger.tally.update(|totals, _| report(totals))))
         );
-        for (set, then) in [(1, 2), (0, 1), (70, 71), (u64::MAX, MAX_STEP + 1)] {
+        for (set, then) in [(1, 2), (0, 1), (70, 71), (u64::MAX, most + 1), (5, 6)] {
             ledger.enter_losses(&[], Some(set), Clock::now());
-            assert_eq!(read(&ledger).step, set.min(MAX_STEP));
+            assert_eq!(read(&ledger).step, set.min(most));
+            ledger.set_step(set);
+            assert_eq!(read(&ledger).step, set.min(most));
             enter(&ledger, &[4.0]);
             assert_eq!(read(&ledger).step, then);
         }

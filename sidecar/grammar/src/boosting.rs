@@ -169,11 +169,16 @@ fn round<'a>(
     let of_r = rest.strip_prefix(":  ").filter(|rest| rest.contains("'s "));
     let with_gaps = of_r.or_else(|| rest.strip_prefix("  "));
     let (rest, gap) = with_gaps.map_or((rest.strip_prefix('\t'), "\t"), |rest| (Some(rest), "  "));
+    let is_copy = gap != "\t" && of_r.is_none();
     let mut losses = Vec::new();
     // Libraries print a handful of metrics; further ones are ignored.
     let fields_of_line = rest?.split(gap).filter(|field| !field.trim_matches(' ').is_empty());
     for field in fields_of_line.take(16) {
         let (name, data, metric, value) = fields(field.trim_matches(' '))?;
+        // With blanks, lines of other programs are alike.
+        if is_copy && !name.contains("'s ") && !DATA.iter().any(|known| data.contains(known)) {
+            return None;
+        }
         let metric = metric.split('@').next().unwrap_or_default();
         if SCORES.contains(&metric) {
             continue;
@@ -186,6 +191,9 @@ fn round<'a>(
     let observation = Observation { step: Some(step), losses, ..Observation::default() };
     (!observation.losses.is_empty()).then_some(observation)
 }
+
+/// Parts of the names of data.
+const DATA: [&str; 5] = ["train", "learn", "val", "test", "dev"];
 
 fn phase(data: &str) -> Phase {
     if data.starts_with("train") || data == "learn" || data == "dtrain" {

@@ -90,8 +90,6 @@ impl HuggingFace {
         let mut entries = Entries { draft, trainer: false, rate: None, ended: false, ranks: false };
         self.dicts.walk(text, &mut entries)?;
         let Entries { trainer, rate, ended, ranks, .. } = entries;
-        // With the numbers of read tokens, each report has the time since the start.
-        let ended = ended && !trainer;
         draft.settle_time();
         draft.settle_counters();
         draft.settle_data();
@@ -99,6 +97,8 @@ impl HuggingFace {
         if found.losses.is_empty() {
             return None;
         }
+        // With the numbers of read tokens, each report has the time since the start.
+        let ended = ended && found.losses.iter().all(|loss| loss.name != "loss");
         // Beside a score of a ranking and without a counter, `logloss` is a result on held-out data.
         let is_counted = found.step.is_some() || found.epoch.is_some();
         if ranks && !is_counted && !found.losses.iter().any(is_of_training) {

@@ -26,6 +26,8 @@ pub(super) struct Keras {
     over: Option<(u64, Option<u64>)>,
     /// A header was seen, so bars without one do not belong to training.
     headed: bool,
+    /// A header had the number of epochs, as since version 1.
+    has_number: bool,
     /// A bar without a header was seen.
     has_frames: bool,
     /// The number of steps of the last bar without a header.
@@ -67,9 +69,9 @@ impl Grammar for Keras {
 
     fn read(&mut self, line: &str, end: End, draft: &mut Draft) -> Reading {
         // Before version 1, only the lines about the data were its own.
-        if let Some(epoch) =
-            header(line).filter(|(_, epochs)| epochs.is_some() || self.samples.is_some())
-        {
+        let is_early = self.samples.is_some() && !self.has_number;
+        if let Some(epoch) = header(line).filter(|(_, epochs)| epochs.is_some() || is_early) {
+            self.has_number |= epoch.1.is_some();
             (self.epoch, self.over) = (Some(epoch), None);
             self.headed = true;
             self.last = None;

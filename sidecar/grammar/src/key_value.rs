@@ -246,7 +246,7 @@ impl KeyValue {
             draft.settle_data();
         }
         let is_counted = draft.found.step.is_some() || draft.found.epoch.is_some();
-        if !is_counted && (is_best(line) || is_scored(line)) {
+        if !is_counted && (is_best(line) || is_scored(line, &draft.found.losses)) {
             draft.data = Some(Phase::Validation);
             draft.settle_data();
         }
@@ -383,6 +383,10 @@ impl KeyValue {
         let field = self.field(letter.unwrap_or(last), before, pair.unit, roles);
         let field =
             if field == Field::Other { other_counter(last, pair, &now.counters) } else { field };
+        // Without a unit it may be that of a model that is searched for.
+        if is_one(last, &["latency"]) && before.is_empty() && pair.in_seconds().is_some() {
+            return line_time::of_batch(pair, 1.0, draft);
+        }
         // Beside the time of the data, `Batch: 0.25s` and `Batch 0.25 (0.5)` are times, too.
         if field == Field::Batch && pair.form == Form::Other {
             let plain =
@@ -516,8 +520,7 @@ fn other_counter(last: &str, pair: &Pair<'_>, counters: &Counters) -> Field {
 /// The counter that a number is one of: `Epoch number: 5`.
 fn numbered_counter<'a>(last: &str, before: &[&'a str]) -> Option<&'a str> {
     let [counter] = before else { return None };
-    (is_one(last, &["number", "num", "index", "idx"]) && counts_training(counter))
-        .then_some(*counter)
+    (is_one(last, &["number", "index", "idx"]) && counts_training(counter)).then_some(*counter)
 }
 
 /// Names of a counter that are in the singular, so that they are not those of a total.

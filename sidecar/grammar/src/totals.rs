@@ -2,6 +2,8 @@
 
 use paceline_lines::scan;
 
+use super::key_value::KeyValue;
+
 /// The name of a sum.
 const TOTAL: &str = "total";
 /// Maximum number of parts.
@@ -49,6 +51,10 @@ const OTHERS: [&str; 18] = [
     "real", "step", "sys", "time", "used", "user", "wait",
 ];
 
+/// Names of values that no loss has as a part.
+const SCORES: [&str; 9] =
+    ["acc", "accuracy", "auc", "f", "map", "return", "reward", "score", "success"];
+
 /// Whether a line may have such a sum, by its start: a counter or a bracket.
 #[inline]
 pub(super) fn may_begin(line: &str) -> bool {
@@ -62,6 +68,12 @@ pub(super) fn behind_name(line: &str) -> Option<String> {
     let at = memchr::memmem::find(line.as_bytes(), NAME.as_bytes())?;
     let (before, parts) = line.split_at_checked(at)?;
     let parts = parts.strip_prefix(NAME)?;
+    // The loss of some data, or one with a longer name.
+    if before.ends_with(|c: char| c.is_alphanumeric() || c == '_')
+        || KeyValue::held_out(before).is_some()
+    {
+        return None;
+    }
     Some(format!("{before}{}", as_loss(parts)?))
 }
 
@@ -127,7 +139,10 @@ fn is_sum(total: f64, parts: &[(&str, f64)]) -> bool {
         }
     }
     // Each part may have a weight.
-    parts.len() > 2 && known > 1 && parts.iter().all(|(_, value)| value.abs() < total)
+    let is_score = words(&SCORES);
+    let is_near = (sum / 2.0..=sum * 2.0).contains(&total);
+    let may_be = |(name, value): &(&str, f64)| value.abs() < total && !is_score(name);
+    parts.len() > 2 && known > 1 && is_near && parts.iter().all(may_be)
 }
 
 #[cfg(test)]
@@ -157,6 +172,9 @@ mod tests {
             "step 1 l1: 1.5 gan: 0.25 total: 2.5",
             "step 1 policy: 4.5 mse: 0.25 reg: 0.5 total: 4.25",
             "step 1 apples: 4.5 mse: 0.25 pears: 0.5 total: 6.5",
+            "step 1 iou: 0.61 dice: 0.71 acc: 0.81 total: 0.91",
+            "step 1 kl 0.5 reg 0.25 reward 1.5 total 2.0",
+            "step 1 box: 0.61 cls: 0.71 mask: 0.81 total: 12.5",
             "step 1 l1: 1.5 total: 1.5",
             "step 1 apples: 1.5 pears: 0.25 total: 1.75",
             "step 1 data: 1.5 content: 0.25 total: 1.75",
@@ -176,7 +194,14 @@ mod tests {
         let line = "8: found 5, loss: x 1.5, cls 0.25, total 1.75";
         let expected = "8: found 5, x 1.5, cls 0.25, total_loss 1.75";
         assert_eq!(behind_name(line).as_deref(), Some(expected));
-        for line in ["loss: x 1.5, cls 0.25, total 2.5", "x 1.5, cls 0.25, total 1.75", "loss: "] {
+        for line in [
+            "loss: x 1.5, cls 0.25, total 2.5",
+            "x 1.5, cls 0.25, total 1.75",
+            "loss: ",
+            "Epoch 1 test loss: x 1.5, cls 0.25, total 1.75",
+            "Epoch 1 [Val] loss: x 1.5, cls 0.25, total 1.75",
+            "my_loss: x 1.5, cls 0.25, total 1.75",
+        ] {
             assert_eq!(behind_name(line), None, "{line}");
         }
     }

@@ -30,7 +30,7 @@ const ENOUGH: u32 = 3;
 /// By how much the growth of such a time may differ from that of the steps, as a factor, at its first rise.
 const MAX_FACTOR: f64 = 4.0;
 /// The same for a time whose name may also be that of a single step.
-const MAX_UNNAMED: f64 = 10.0;
+const MAX_UNNAMED: f64 = 15.0;
 
 impl RunningTime {
     /// Takes the time of a line with its step and epoch. Returns the seconds of a step since the line before.

@@ -165,7 +165,7 @@ impl Merger {
         if !leads {
             return;
         }
-        let loss = loss.filter(|loss| state.is_new(observation, position, loss));
+        let loss = loss.filter(|loss| state.is_new(observation, position, loss.value));
         if loss.is_none() && line.span.is_some() {
             batch = None;
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use paceline_lines::observation::{Loss, Observation, Phase, Span};
+use paceline_lines::observation::{Loss, Observation, Phase};
 
 use super::Kind;
 use super::choice::Choice;
@@ -33,8 +33,8 @@ pub(super) struct SourceState {
     /// Where a higher rank was when the leading one printed its first loss, and how many losses up
     /// to there may still come.
     pub(super) repeats: Option<(Place, u8)>,
-    /// The epoch and the bits of the last loss, if that had no step, and a checksum of all losses if there were several.
-    of_epoch: Option<(u64, u64, Option<u64>)>,
+    /// The epoch and the bits of the last loss, if that had no step, and the checksum of its line.
+    of_epoch: Option<(u64, u64, (usize, u64))>,
     /// Whether steps have advanced.
     pub(super) advances: bool,
     /// Parts of a loss, until it is clear that no main loss comes with them.
@@ -149,7 +149,7 @@ impl SourceState {
         &mut self,
         observation: &Observation,
         position: Position,
-        loss: &Loss,
+        loss: f64,
     ) -> bool {
         if self.kind != Kind::Text {
             return true;
@@ -159,7 +159,7 @@ impl SourceState {
             epoch: position.epoch,
             step: observation.step,
             global: position.global,
-            loss: loss.value.to_bits(),
+            loss: loss.to_bits(),
         };
         // A rounded step stands for several.
         let is_same_rank = self.last.is_some_and(|last| last.rank == place.rank);
@@ -181,16 +181,16 @@ impl SourceState {
         if observation.step.is_some() || place.rank != last.and_then(|last| last.rank) {
             self.last = Some(place);
         }
-        let is_of_epoch = matches!(loss.span, Span::Epoch | Span::EpochSoFar);
-        let of_epoch = place
-            .epoch
-            .filter(|_| is_of_epoch && place.step.is_none())
+        // Two reports within an epoch have different parts of it.
+        let epoch = observation.epoch.map(f64::to_bits).or(place.epoch);
+        let of_epoch = epoch
+            .filter(|_| place.epoch.is_some() && place.step.is_none())
             .map(|epoch| (epoch, place.loss, checksum(observation)));
         let before = std::mem::replace(&mut self.of_epoch, of_epoch);
         if let (Some((epoch, loss, all)), Some((last_epoch, last_loss, last_all))) =
             (of_epoch, before)
         {
-            let is_known = all.zip(last_all).is_none_or(|(all, last)| all == last);
+            let is_known = all.0 != last_all.0 || all == last_all;
             // Several loggers print the loss of an epoch.
             if (epoch, loss) == (last_epoch, last_loss) && is_known {
                 return false;
@@ -246,11 +246,12 @@ impl SourceState {
     }
 }
 
-/// A checksum of the losses of a line, if there are several.
-fn checksum(observation: &Observation) -> Option<u64> {
-    let losses = &observation.losses;
-    let all = losses.iter().fold(0_u64, |all, loss| all.rotate_left(9) ^ loss.value.to_bits());
-    (losses.len() > 1).then_some(all)
+/// The number of training losses in a line, and a checksum of them.
+fn checksum(observation: &Observation) -> (usize, u64) {
+    let losses = observation.losses.iter().filter(|loss| loss.phase == Phase::Train);
+    losses.fold((0, 0_u64), |(count, all), loss| {
+        (count + 1, all.rotate_left(9) ^ loss.value.to_bits())
+    })
 }
 
 /// The last line of an evaluation that does not say so: the means of its data.

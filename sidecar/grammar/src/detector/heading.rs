@@ -83,7 +83,8 @@ impl Heading {
         };
         let rest = without_clock(without_percentage(rest));
         // What a callback says, in old versions of Keras of the epoch before.
-        if CALLBACKS.iter().any(|word| rest.contains(word)) {
+        let is_said = epochs.is_none() && rest.starts_with(':');
+        if is_said && CALLBACKS.iter().any(|word| rest.contains(word)) {
             return None;
         }
         let more = rest.bytes().any(|byte| byte.is_ascii_digit() || byte == b'|');
@@ -211,6 +212,7 @@ mod tests {
             ("Training epoch 2: 0.1 0.01", 2.0, None),
             ("Training at epoch 2 (total 4) with lr 0.01", 2.0, Some(4)),
             ("#0## START epoch 3 ######", 3.0, None),
+            ("Epoch 1/3 (no improvement)", 1.0, Some(3)),
         ] {
             let length = None;
             assert_eq!(Heading::parse(line), Some(Heading { epoch, epochs, length }), "{line}");

@@ -127,7 +127,7 @@ impl Section {
                 metric = true;
             } else if is_framed && is(&REPORTED) {
                 reports = true;
-            } else if (is_framed || lasts(line)) && is(&PLURALS) && follows_number(line, word) {
+            } else if is_framed && is(&PLURALS) && follows_number(line, word) {
                 counts = true;
             } else if !(is(&OTHERS) || (reports && word.eq_ignore_ascii_case("data"))) {
                 return None;
@@ -152,7 +152,9 @@ impl Section {
                 return None;
             }
             let summary = Some(Self::Summary).filter(|_| summary && line.ends_with(':'));
-            return summary.or(found.filter(|found| *found == Self::HeldOut));
+            // Where each begins with its epoch, the training does, too.
+            let of_both = inside.contains('=');
+            return summary.or(found.filter(|found| of_both || *found == Self::HeldOut));
         }
         summary |= found.is_none() && is_of_results(line);
         // `eval metrics` repeat an evaluation, too.
@@ -209,12 +211,6 @@ fn has_result(text: &str) -> bool {
         counter.trim_end().ends_with(|c: char| c.is_ascii_digit())
             && value.trim_start().starts_with(|c: char| c.is_ascii_digit())
     })
-}
-
-/// Whether a line says how long an evaluation takes that begins: `Evaluating for 300 steps`.
-fn lasts(line: &str) -> bool {
-    let (verb, rest) = line.split_once(' ').unwrap_or_default();
-    VERBS.iter().any(|known| verb.eq_ignore_ascii_case(known)) && rest.starts_with("for ")
 }
 
 /// Whether a line has a setting. The number of a counter is none: `validate (epoch=3)`.
@@ -307,9 +303,9 @@ mod tests {
             ("--- Evaluating (step 500) ---", Some(Section::HeldOut)),
             ("--- validate (epoch=7)-----", Some(Section::HeldOut)),
             ("--- validate (epoch=7, lr=1)-----", None),
-            ("Evaluating for 300 steps", Some(Section::HeldOut)),
-            ("Evaluating every 300 steps", None),
-            ("Training for 300 steps", None),
+            ("Training (epoch=7)", Some(Section::Train)),
+            ("== train, epoch=7 ==", Some(Section::Train)),
+            ("Train: epoch=7, lr=1", None),
             ("Best model at step 500:", Some(Section::Summary)),
             ("Training epoch 5", None),
             ("Validation epoch 5/10", None),

@@ -42,11 +42,13 @@ pub(super) fn is_best(line: &str) -> bool {
 }
 
 /// Whether a line has the scores of a classifier that only held-out data have: `AUC: 0.75 - logloss: 0.5`.
-pub(super) fn is_scored(line: &str) -> bool {
+pub(super) fn is_scored(line: &str, losses: &[Loss]) -> bool {
     let has = |name: &str| {
         line.split(|c: char| !c.is_alphanumeric()).any(|word| word.eq_ignore_ascii_case(name))
     };
-    has("auc") && has("logloss")
+    losses.iter().all(|loss| loss.name.eq_ignore_ascii_case("logloss"))
+        && has("auc")
+        && !has("train")
 }
 
 /// Whether a line has the results at the end of a run: `Final results: loss 0.5`, or without counters

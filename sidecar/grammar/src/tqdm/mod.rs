@@ -286,7 +286,9 @@ impl Tqdm {
         }
         let field = self.keys.field(key);
         if field == Field::GlobalStep || key == "env_step" {
-            self.step_of_run = scan::whole(value).and_then(number::whole);
+            // A large one is rounded: `1.23e+5`.
+            let exact = Some(value).filter(|value| !value.contains(['e', 'E']));
+            self.step_of_run = exact.and_then(scan::whole).and_then(number::whole);
         }
         // Without a total it may be that of a bar over all epochs.
         if field == Field::Epoch
@@ -435,8 +437,10 @@ impl Tqdm {
         found.total_steps = frame.total;
         // Without the length of an epoch, its counter alone gives no step of the run. A bar of Lightning counts
         // batches of held-out data, too.
-        let of_lightning = self.by == By::Lightning;
-        if let Some(step) = self.step_of_run.filter(|_| of_lightning || frame.total.is_none()) {
+        let global = self.step_of_run.filter(|step| {
+            frame.total.is_none() || (self.by == By::Lightning && is_ahead(&frame, desc, *step))
+        });
+        if let Some(step) = global {
             found.step = Some(step);
             (found.step_in_epoch, found.step_in_samples, found.total_steps) = (false, false, None);
         }
@@ -478,6 +482,15 @@ pub(super) fn holds_out(frame: &str) -> bool {
     let before_bar = frame.split_once('|').or_else(|| frame.rsplit_once('['));
     let desc = before_bar.map_or(frame, |(desc, _)| desc);
     Desc::parse(desc).phase.is_some_and(|phase| phase != Phase::Train)
+}
+
+/// Whether a bar, which counts the batches of held-out data, too, is ahead of the steps of the run. It is far ahead where
+/// several batches are a step.
+fn is_ahead(frame: &Frame<'_>, desc: Desc, step: u64) -> bool {
+    let passed = desc.epoch.and_then(number::whole).zip(frame.total);
+    let place =
+        passed.and_then(|(epochs, length)| epochs.checked_mul(length)?.checked_add(frame.n));
+    place.is_some_and(|place| step < place && step >= place / 4 * 3)
 }
 
 /// The step of the run in the description of a bar of an epoch, and the total. It is certain only after the

@@ -5,7 +5,7 @@ use super::words::{Kinds, Word, kinds, same};
 
 pub(super) fn batch(name: &str, words: &[Word<'_>]) -> Option<Meaning> {
     // Short names of seconds per batch, mostly beside that of the data.
-    const SECONDS: [&str; 6] = ["batch t", "s b", "updt s", "update s", "latency", "batch latency"];
+    const SECONDS: [&str; 5] = ["batch t", "s b", "updt s", "update s", "batch latency"];
     if SECONDS.iter().any(|name| same(words, name)) {
         return Some(Meaning::BatchTime { per_second: 1.0 });
     }
