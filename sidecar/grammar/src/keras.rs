@@ -24,10 +24,7 @@ pub(super) struct Keras {
     /// The last epoch of `fit`, after its last frame. A callback that prints ends its line, and then the frame with the
     /// validation loss still follows.
     over: Option<(u64, Option<u64>)>,
-    /// A header was seen, so bars without one do not belong to training.
-    headed: bool,
-    /// A header had the number of epochs, as since version 1.
-    has_number: bool,
+    headers: Headers,
     /// A bar without a header was seen.
     has_frames: bool,
     /// The number of steps of the last bar without a header.
@@ -41,6 +38,16 @@ pub(super) struct Keras {
     /// The number of samples that `fit` has announced. Bars up to it count samples.
     samples: Option<u64>,
     bars: bool,
+}
+
+/// The headers so far. After one, bars without a header do not belong to training.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Headers {
+    #[default]
+    None,
+    /// Without the number of epochs, as before version 1.
+    Plain,
+    Numbered,
 }
 
 /// A frame or line.
@@ -69,11 +76,10 @@ impl Grammar for Keras {
 
     fn read(&mut self, line: &str, end: End, draft: &mut Draft) -> Reading {
         // Before version 1, only the lines about the data were its own.
-        let is_early = self.samples.is_some() && !self.has_number;
+        let is_early = self.samples.is_some() && self.headers != Headers::Numbered;
         if let Some(epoch) = header(line).filter(|(_, epochs)| epochs.is_some() || is_early) {
-            self.has_number |= epoch.1.is_some();
+            self.headers = if epoch.1.is_some() { Headers::Numbered } else { Headers::Plain };
             (self.epoch, self.over) = (Some(epoch), None);
-            self.headed = true;
             self.last = None;
             self.validated = None;
             // Other programs print the same header.
@@ -149,7 +155,7 @@ impl Keras {
 impl Keras {
     /// Whether a frame without a header belongs to `fit`.
     fn is_headless_fit(&mut self, frame: &Frame<'_>, losses: &[Loss]) -> bool {
-        if self.headed || losses.is_empty() || frame.total.is_none() {
+        if self.headers != Headers::None || losses.is_empty() || frame.total.is_none() {
             return false;
         }
         let validates = losses.iter().any(|loss| loss.phase == Phase::Validation);
