@@ -447,8 +447,9 @@ proptest! {
         let bound = least_distance(&jobs, 1.0, f64::INFINITY).unwrap();
         let found = grid_distance(&jobs, 60, 60);
         prop_assert!(bound <= found + 1e-9, "{bound} {found}");
-        // At most one job's jump away, if the grid is fine enough.
+        // At most one job's jump away. Shares that are rounded up to the grid need so much more room.
+        let most = grid_distance(&jobs, 60 + u32::try_from(jobs.len()).unwrap(), 60);
         let jump = jobs.iter().filter_map(|job| job.targets.batch_latency).fold(0.0, f64::max) * 0.1;
-        prop_assert!(bound >= 0.8 * found - jump, "{bound} {found}");
+        prop_assert!(bound >= 0.8 * most - jump, "{bound} {most}");
     }
 }
