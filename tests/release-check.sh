@@ -89,6 +89,8 @@ check "cargo publish --workspace --dry-run" "$cargo" publish --workspace --dry-r
 # The adapter for Burn is a workspace of its own: it is packaged with what it needs from the packages above.
 burn() {
   local name folder patches=()
+  [ -n "${DIRTY:-}" ] || git diff --quiet HEAD -- reporter/burn ||
+    { echo "reporter/burn has changes that are not committed"; return 1; }
   folder=$(realpath --canonicalize-missing "${CARGO_TARGET_DIR:-target}")/package
   "$cargo" package --workspace --no-verify --locked "${dirty[@]}" \
     --exclude paceline-examples --exclude paceline-system-tests || return 1
@@ -97,7 +99,8 @@ burn() {
     tar -xzf "$folder/paceline-$name-$version.crate" -C "$folder" || return 1
     patches+=(--config "patch.crates-io.paceline-$name.path=\"$folder/paceline-$name-$version\"")
   done
-  "$cargo" package --manifest-path reporter/burn/Cargo.toml "${dirty[@]}" "${patches[@]}"
+  # Cargo notes the patches in the lock file, and would refuse it as not committed.
+  "$cargo" package --manifest-path reporter/burn/Cargo.toml --allow-dirty "${patches[@]}"
 }
 check "cargo package of paceline-burn" burn
 
