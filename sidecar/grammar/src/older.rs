@@ -65,7 +65,6 @@ impl TfLearn {
     /// Takes the line of a step. It is reported at once, or in its place the one before, whose epoch has not come.
     fn step(&mut self, draft: &mut Draft) -> Reading {
         if !self.in_two {
-            self.waiting = None;
             return Reading::Says;
         }
         let loss = draft.found.losses.first().map(|loss| loss.value);

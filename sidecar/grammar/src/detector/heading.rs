@@ -17,7 +17,7 @@ const MAX_LEN: usize = 80;
 /// What else a heading may say with a number.
 const NOTES: [&str; 5] = ["time", "took", "elapsed", "lr", "learning rate"];
 /// Words of callbacks behind the epoch: `Epoch 00002: val_loss did not improve`.
-const CALLBACKS: [&str; 3] = ["improve", ": early stopping", ": saving"];
+const CALLBACKS: [&str; 3] = ["improve", "early stopping", "saving"];
 /// Words between the one for an epoch and its number.
 const NUMBER: [&str; 3] = ["number ", "number: ", "no. "];
 /// Words before the epoch, and how many of them there may be.
