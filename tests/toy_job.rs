@@ -149,7 +149,10 @@ fn main() -> anyhow::Result<()> {
         if args.one_more {
             reporter.total_steps(step + 1);
         }
-        trace.iter_mut().try_for_each(|(file, process)| writeln!(file, "{process} {step}"))?;
+        if let Some((file, process)) = &mut trace {
+            // In one write: a pause must not leave half a line before the next process's lines.
+            file.write_all(format!("{process} {step}\n").as_bytes())?;
+        }
         if args.save_every.is_some_and(|every| step.is_multiple_of(every)) {
             args.save(step)?;
         }

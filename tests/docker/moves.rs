@@ -67,6 +67,18 @@ pub(crate) fn processes(env: &TestEnv) -> anyhow::Result<Vec<Vec<u64>>> {
     Ok(turns(env)?.into_iter().map(|(_, steps)| steps).collect())
 }
 
+/// The steps of the process at the source and of that at the target, each of which takes one turn.
+pub(crate) fn source_and_target(env: &TestEnv) -> anyhow::Result<(Vec<u64>, Vec<u64>)> {
+    let turns = turns(env)?;
+    let [(_, source), (_, target)] = turns.as_slice() else {
+        let ends = |(id, steps): &(String, Vec<u64>)| {
+            format!("{id} {:?} {:?}", steps.first(), steps.last())
+        };
+        anyhow::bail!("not two turns: {:?}", turns.iter().map(ends).collect::<Vec<_>>());
+    };
+    Ok((source.clone(), target.clone()))
+}
+
 /// No process of the job may make a step between two steps of another one. Each attempt to move
 /// that fails starts a process that takes one turn, and the first process continues after it: so
 /// every process but the first takes one turn only, however often the move is attempted.
@@ -131,8 +143,7 @@ pub(crate) async fn converged_job_moves_and_resumes_from_its_checkpoint(
     anyhow::ensure!(after.id != before.id && env.ids().await?.len() == 2, "{before:?} {after:?}");
     allocator.end().await?;
     // The process at the source has made no step since the one at the target began.
-    let runs = processes(&env)?;
-    let [source, target] = runs.as_slice() else { anyhow::bail!("{} processes", runs.len()) };
+    let (source, target) = source_and_target(&env)?;
     let (last, first) = (source.last().context("steps")?, target.first().context("steps")?);
     anyhow::ensure!(*first <= last + 1 && *first > 1, "from {last} to {first}");
     let moved = audited("moved", &env)?;

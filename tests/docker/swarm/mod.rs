@@ -14,7 +14,7 @@ use paceline_system_tests::{
     AgentFleet, OneTask, PrivateSwarm, SWARM_JOB as IMAGE, TestEnv, TestSwarm, until, until_within,
 };
 
-use crate::moves::{ensure_continues, processes};
+use crate::moves::{ensure_continues, processes, source_and_target};
 
 /// `SpeCon`, quick enough for a test: a job with a constant loss has converged after some samples.
 const SPECON: [&str; 6] = ["--param", "interval=0.5", "--param", "alpha=0.000001", "--moves", "1"];
@@ -97,8 +97,7 @@ async fn moves(env: &TestEnv, fleet: AgentFleet) -> anyhow::Result<()> {
     .await?;
     ensure_continues(env).await?;
     // The process at the source has made no step since the one at the target began.
-    let runs = processes(env)?;
-    let [source, target] = runs.as_slice() else { anyhow::bail!("{} processes", runs.len()) };
+    let (source, target) = source_and_target(env).with_context(|| manager.said())?;
     let (last, first) = (source.last().context("steps")?, target.first().context("steps")?);
     anyhow::ensure!(*first <= last + 1 && *first > 1, "from {last} to {first}");
     let services = fleet.services().await?;
