@@ -6,8 +6,8 @@ SHELL := bash
 .ONESHELL:
 .DEFAULT_GOAL := help
 .PHONY: help setup build dist tarballs deb images sidecar-image images-python data demo smoke cluster-demo fmt lint doc \
-  compile unit docker-tests experiments test test-all test-faults test-cgroup2 test-kube test-deny test-images \
-  test-images-python compare-pytorch test-burn test-frameworks test-deploy test-dist check-targets \
+  compile unit docker-tests experiments test test-all test-faults test-cgroup2 test-kube test-packages test-deny \
+  test-images test-images-python compare-pytorch test-burn test-frameworks test-deploy test-dist check-targets \
   bench bench-sidecar bench-training bench-exec bench-reaction bench-scale bench-cluster soak results \
   check-results schemas guide pictures release-check clean
 
@@ -167,6 +167,10 @@ test-cgroup2: ## tests under cgroup v2 and systemd, in a virtual machine: an hou
 	@$(STOPWATCH)
 	tests/cgroup2/run.sh "$(PART)"
 
+test-packages: deb ## the Debian packages in a virtual machine: installed, limiting two jobs, purged
+	@$(STOPWATCH)
+	tests/cgroup2/packages.sh
+
 test-kube: build ## the allocator on a real Kubernetes of two nodes (root): minutes; PART=all adds 10, the first run builds it
 	@$(STOPWATCH)
 	$(CARGO) build $(ALL) --bin toy-job
@@ -181,7 +185,7 @@ test: ## everything but the heavy targets below
 test-all: ## everything: hours, and gigabytes to fetch
 	@$(STOPWATCH)
 	$(MAKE) --no-print-directory PART=all test test-faults test-deny test-images test-images-python test-deploy test-dist \
-	  check-targets test-burn test-frameworks test-cgroup2 test-kube demo check-results
+	  check-targets test-burn test-frameworks test-cgroup2 test-packages test-kube demo check-results
 
 test-deny: ## licences, sources and advisories of all dependencies
 	@$(STOPWATCH)

@@ -99,7 +99,8 @@ impl Builder {
     }
 
     /// Reports on behalf of a job. `source` is the name of the measuring program in the progress;
-    /// `extension` adds to the endpoint.
+    /// `extension` adds to the endpoint. The job's own loop cannot be asked for checkpoints then, so each
+    /// request fails at once.
     pub fn on_behalf(mut self, source: impl Into<String>, extension: Arc<dyn Extension>) -> Self {
         self.settings.source = Some(source.into());
         self.settings.extension = Some(extension);

@@ -18,6 +18,9 @@ use crate::settings::Settings;
 
 /// The value of [`Progress::source`] for this crate.
 const SOURCE: &str = "reporter";
+/// The answer to a request for a checkpoint where the reporter is another process than the job.
+const NO_LOOP: &str =
+    "the training loop cannot be asked from outside: it does not embed the reporter";
 /// [`Job::ending`] of a job that has not ended.
 const NOT_ENDED: u8 = 0;
 /// [`Job::ending`] of a job that has finished.
@@ -94,6 +97,24 @@ impl Job {
         &self.ledger
     }
 
+    /// Asks the loop for a checkpoint; returns the request's number. Where the job is another process, its
+    /// loop cannot be asked: the answer comes at once, so that the requester need not wait for it.
+    pub(crate) fn ask_for_checkpoint(&self) -> u64 {
+        let number = self.checkpoints.ask();
+        if !self.has_loop()
+            && let Some((number, reason)) = self.checkpoints.take(None, self.direction())
+        {
+            self.checkpoints.answer(number, reason, Err(NO_LOOP.to_owned()), self.unix_now());
+            self.ring();
+        }
+        number
+    }
+
+    /// Whether the training loop has this reporter, and may look for requests.
+    fn has_loop(&self) -> bool {
+        self.settings.extension.is_none()
+    }
+
     /// The requests for checkpoints, and their answers.
     pub(crate) fn checkpoints(&self) -> &CheckpointLog {
         &self.checkpoints
@@ -161,7 +182,7 @@ impl Job {
         if !self.is_original_process() {
             return;
         }
-        if reached.acceptable {
+        if reached.acceptable && self.has_loop() {
             self.checkpoints.ask_to_keep();
         }
         if reached.objective && self.settings.stop_at_objective {

@@ -90,6 +90,21 @@ fn posts_reach_the_extension_and_its_answer_is_shown() {
     let read = progress(&reporter);
     assert_eq!(read.source, "sidecar");
     assert_eq!(read.sidecar.unwrap().loss_from.as_deref(), Some("push"));
+    // Nothing could take the request, so its answer does not keep the requester waiting.
+    let checkpoint = read.checkpoint;
+    assert_eq!((checkpoint.requested, checkpoint.answered, checkpoint.saved), (1, 1, 0));
+    assert!(checkpoint.error.unwrap().contains("does not embed the reporter"));
+}
+
+#[test]
+fn acceptable_loss_asks_for_no_checkpoint_that_nothing_can_save() {
+    let extension: Arc<dyn Extension> = Arc::<Proxy>::default();
+    let builder = Reporter::builder("vae").acceptable(1.0).on_behalf("sidecar", extension);
+    let reporter = builder.listen("127.0.0.1:0").start().unwrap();
+    (0..20).for_each(|_| reporter.report(0.5));
+    let read = progress(&reporter);
+    assert!(read.reached.acceptable_at.is_some());
+    assert_eq!(read.checkpoint.requested, 0);
 }
 
 #[test]

@@ -2,12 +2,20 @@
 # machine.sh PROGRAM [FILTER…]: runs a program of tests in the virtual machine, once for each filter,
 # with the programs that cargo has put beside it; ends with the tests' status. Cargo calls it as a
 # runner. PACELINE_MACHINE_ENGINE=no starts no container engine there.
+#
+# machine.sh --script SCRIPT [FILE…]: runs a script there instead, in a folder with these files.
 set -euo pipefail
 
 limit="${PACELINE_MACHINE_LIMIT:-5400}"
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
-program="$(realpath "$1")"
-shift
+script=""
+if [ "$1" = --script ]; then
+  script="$(realpath "$2")"
+  shift 2
+else
+  program="$(realpath "$1")"
+  shift
+fi
 image="$("$here/image.sh")"
 
 scratch="$(mktemp -d)"
@@ -44,13 +52,22 @@ else
   echo "Starting the virtual machine by emulation, as KVM does not work here: a minute." >&2
 fi
 
-# The tests look for programs where cargo has put them, so they have the same places in the machine.
-target="$(dirname "$(dirname "$program")")"
-for file in "$program" "$target"/{paceline,paceline-sidecar,toy-job}; do
-  install -D "$file" "$scratch/root$file"
-  strip --strip-debug "$scratch/root$file" 2>/dev/null || true
-done
-cp "$here/tests.sh" "$scratch/root/"
+mkdir "$scratch/root"
+if [ -n "$script" ]; then
+  mkdir "$scratch/root/files"
+  cp "$@" "$scratch/root/files/"
+  cp "$script" "$scratch/root/script.sh"
+  set -- bash /script.sh
+else
+  # The tests look for programs where cargo has put them, so they have the same places in the machine.
+  target="$(dirname "$(dirname "$program")")"
+  for file in "$program" "$target"/{paceline,paceline-sidecar,toy-job}; do
+    install -D "$file" "$scratch/root$file"
+    strip --strip-debug "$scratch/root$file" 2>/dev/null || true
+  done
+  cp "$here/tests.sh" "$scratch/root/"
+  set -- /tests.sh "$program" "$@"
+fi
 {
   echo '#!/bin/bash'
   for variable in PACELINE_KILLS PACELINE_SEED; do
@@ -59,8 +76,8 @@ cp "$here/tests.sh" "$scratch/root/"
   printf 'export PACELINE_TEST_PATIENCE=%d\n' "$patience"
   # The image has these users.
   printf 'export PACELINE_TEST_USERS=%q\n' 'first second'
-  printf 'exec /tests.sh'
-  printf ' %q' "$program" "$@"
+  printf 'exec'
+  printf ' %q' "$@"
 } >"$scratch/root/run-tests"
 chmod 755 "$scratch/root/run-tests"
 tar -c -f "$scratch/programs.tar" -C "$scratch/root" --owner=0 --group=0 .

@@ -4,8 +4,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 
+use super::control_args::listens_at;
 use super::engine::EngineArgs;
-use super::run::{self, RunArgs};
+use super::run::{self, AGENT_ADDRESS, RunArgs};
 use crate::log::Log;
 
 /// Manage the opted-in containers of one machine of a Swarm or of a Kubernetes node
@@ -17,6 +18,9 @@ use crate::log::Log;
 /// With `--runtime cri` it is `paceline run` for the pods of a Kubernetes node. Each node decides by its own
 /// policy. It needs no manager, and its page is on the loopback.
 #[derive(Debug, Args)]
+#[command(mut_arg("listen", |arg| {
+    listens_at(arg, &format!("{AGENT_ADDRESS}; with `--runtime cri` 127.0.0.1:7224"))
+}))]
 #[command(after_help = "Examples:
   paceline agent --token-file token --tls-certificate agent.pem --tls-key agent.key
   paceline agent --runtime cri

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use clap::Args;
+use clap::{Arg, Args};
 use paceline_api::usage::BadUsage;
 use paceline_runtime::processes::folder::Place;
 use paceline_server::control::{self, Control, DEFAULT_PATH, Reply, Request};
@@ -84,6 +84,17 @@ impl ControlArgs {
         });
         Ok(control::ask(&own.or_else(|| self.socket()).ok_or_else(none)?, request).await?)
     }
+}
+
+/// The option `--listen` of a command whose page has another default address than that of `run`.
+pub(super) fn listens_at(listen: Arg, default: &str) -> Arg {
+    let help = format!(
+        "The address of the page, the API and the metrics: `host:port`, `unix:/path.sock` or `none` \
+         [default: {default}]"
+    );
+    let long =
+        format!("{help}\n\nAn address that other machines can reach also needs a token and TLS.");
+    listen.help(help).long_help(long)
 }
 
 /// The socket of an allocator of this user's own jobs.

@@ -21,7 +21,7 @@ use paceline_policy::{Params, Policy, Variant};
 use paceline_server::web::{self, Address, Snapshots};
 use tracing::info;
 
-use super::control_args::ControlArgs;
+use super::control_args::{ControlArgs, listens_at};
 use super::engine::EngineArgs;
 use super::node_args::seconds;
 use super::state::StateArgs;
@@ -42,6 +42,11 @@ const PAGE: &str = "127.0.0.1:7225";
 /// The manager runs on a manager node of the Swarm. Docker lists the machines; each needs
 /// `paceline agent`. `paceline status --cluster` shows all machines and jobs.
 #[derive(Debug, Args)]
+// Its defaults are not those of `run`.
+#[command(
+    mut_arg("control", |arg| arg.help(format!("The manager's own Unix socket [default: {SOCKET}]"))),
+    mut_arg("listen", |arg| listens_at(arg, PAGE))
+)]
 #[command(after_help = "Examples:
   paceline manager --agent-token-file token --agent-ca ca.pem
   paceline manager --dry-run --param interval=10 --record frames.jsonl \\

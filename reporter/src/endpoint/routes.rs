@@ -213,7 +213,7 @@ fn ready(observer: &Observer, _: Asked<'_>) -> Response<Answer> {
 
 /// Asks the loop for a checkpoint. The outcome shows in the progress.
 fn checkpoint(observer: &Observer, _: Asked<'_>) -> Response<Answer> {
-    let number = observer.job().checkpoints().ask();
+    let number = observer.job().ask_for_checkpoint();
     respond(StatusCode::ACCEPTED, JSON, format!("{{\"requested\":{number}}}\n"))
 }
 

@@ -42,6 +42,9 @@ class FromEndpoint(unittest.TestCase):
                 self.assertEqual(paceline.history(form)["step"], [10, 20, 30], form)
             with mock.patch.dict(os.environ, PACELINE_LISTEN=stub.address):
                 self.assertEqual(paceline.history()["step"], [10, 20, 30])
+            elsewhere = {"PACELINE_REPORT_TO": stub.address, "PACELINE_LISTEN": "127.0.0.1:1"}
+            with mock.patch.dict(os.environ, elsewhere):
+                self.assertEqual(paceline.history()["step"], [10, 20, 30])
 
     def test_unix_socket_is_named_by_address_or_by_path(self) -> None:
         with tempfile.TemporaryDirectory() as folder:

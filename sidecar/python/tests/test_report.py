@@ -189,7 +189,24 @@ print(threading.active_count())
             done = run(program, address)
             self.assertEqual(done.returncode, 0)
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
-            self.assertIn("PACELINE_LISTEN", done.stderr)
+            self.assertIn(f'invalid PACELINE_LISTEN "{address}": expected', done.stderr)
+
+    def test_reports_go_where_exec_says_and_not_to_the_default(self) -> None:
+        program = """
+import paceline
+paceline.report(loss=1)
+paceline.flush()
+print(paceline.stats().sent)
+"""
+        with Stub() as own, Stub() as other:
+            done = run(program, other.address, PACELINE_REPORT_TO=own.address)
+            self.assertEqual((done.stdout, len(own.reports), other.requests), ("1\n", 1, []))
+            done = run(program, other.address, PACELINE_REPORT_TO="none")
+            self.assertEqual((done.stdout, done.stderr, other.requests), ("0\n", "", []))
+        done = run(program, "127.0.0.1:0", PACELINE_DISABLED="1")
+        self.assertEqual((done.stdout, done.stderr), ("0\n", ""))
+        done = run(program, "127.0.0.1:7223", PACELINE_REPORT_TO="7230")
+        self.assertIn('invalid PACELINE_REPORT_TO "7230": expected', done.stderr)
 
     def test_invalid_values_are_counted_and_never_raise(self) -> None:
         program = """

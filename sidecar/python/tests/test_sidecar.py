@@ -72,6 +72,33 @@ class Sidecar(unittest.TestCase):
         self.assertIn(progress["batch_latency"]["count"], (39, 40))
         self.assertTrue(0.01 <= progress["batch_latency"]["p50"] < LIMIT)
 
+    def test_two_jobs_under_exec_report_to_their_own_sidecars(self) -> None:
+        program = """
+import json, os, time, urllib.request, paceline
+paceline.report(loss=float(os.environ["LOSS"]))
+assert paceline.flush()
+time.sleep(0.5)
+url = "http://" + os.environ["PACELINE_REPORT_TO"] + "/v1/progress"
+progress = json.load(urllib.request.urlopen(url))
+print(progress["job"], progress["eval"]["value"], progress["eval"]["count"])
+"""
+        with tempfile.NamedTemporaryFile("w", suffix=".py") as file:
+            file.write(program)
+            file.flush()
+            jobs = [
+                subprocess.Popen(
+                    [str(BINARY), "exec", "--job", f"job-{loss}", "--", sys.executable, file.name],
+                    # Of the same default, each takes a port that is free.
+                    env={**os.environ, "PYTHONPATH": str(SOURCE), "LOSS": loss},
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    text=True,
+                )
+                for loss in ("1.5", "2.5")
+            ]
+            outputs = [job.communicate(timeout=LIMIT)[0] for job in jobs]
+        self.assertEqual(outputs, ["job-1.5 1.5 1\n", "job-2.5 2.5 1\n"])
+
     def test_log_is_read_as_the_sidecar_reads_it(self) -> None:
         lines = "".join(f"step {step}/20 loss {1 / step:.6f}\n" for step in range(1, 21))
         with tempfile.NamedTemporaryFile("w", suffix=".log") as log:

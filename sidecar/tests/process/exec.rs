@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 
 use paceline_reporter::wire::{Progress, State};
@@ -43,6 +44,21 @@ fn child_that_outlives_the_command_is_read_to_its_end() {
     assert_eq!(printed, line(1) + &line(2));
     let last: Progress = serde_json::from_slice(&fs::read(status).unwrap()).unwrap();
     assert_eq!((last.state, last.eval.count), (State::Failed, 2));
+}
+
+#[test]
+fn command_gets_the_address_of_its_own_sidecar() {
+    let bench = Bench::new();
+    let command = |options: &[&str]| under_exec(&bench, options, "printf %s $PACELINE_REPORT_TO");
+    let printed =
+        |mut command: Command| String::from_utf8(command.output().unwrap().stdout).unwrap();
+    let socket = format!("unix:{}", bench.path("sidecar.sock").display());
+    assert_eq!(printed(command(&[])), socket);
+    let address = printed(command(&["--listen", "127.0.0.1:0"]));
+    assert_ne!(address.parse::<SocketAddr>().unwrap().port(), 0);
+    let mut disabled = command(&[]);
+    disabled.env("PACELINE_DISABLED", "1");
+    assert_eq!(printed(disabled), "none");
 }
 
 #[test]

@@ -40,6 +40,7 @@ use settings::{Built, Fixed};
 use args::Place;
 pub(super) use args::RunArgs;
 pub(super) use containerized::absolute;
+pub(super) use settings::AGENT_ADDRESS;
 
 pub(super) async fn run(args: RunArgs, engine: &EngineArgs, log: Log) -> anyhow::Result<ExitCode> {
     let place = if engine.is_of_kubernetes() { Place::Kubernetes } else { args.place };

@@ -23,7 +23,7 @@ use crate::config::Config;
 use crate::log::{Filter, Format, Given};
 
 /// The default address of an agent.
-const AGENT_ADDRESS: &str = "0.0.0.0:7224";
+pub(in super::super) const AGENT_ADDRESS: &str = "0.0.0.0:7224";
 
 /// Merged settings.
 #[derive(Clone, Debug, PartialEq)]

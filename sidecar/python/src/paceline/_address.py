@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple, Optional
 
 DEFAULT = "127.0.0.1:7223"
+#: The variables that name the address; the first that is set counts.
+VARIABLES = ("PACELINE_REPORT_TO", "PACELINE_LISTEN")
+#: The value of a variable where the job's sidecar has no endpoint.
+NOWHERE = "none"
 # Wildcard addresses of a server, and the loopback addresses that reach it.
 _ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
@@ -15,6 +20,30 @@ class Address(NamedTuple):
     host: str
     port: int
     path: Optional[str] = None
+
+
+def of_sidecar(environment: Mapping[str, str]) -> Optional[Address]:
+    """The address of this job's sidecar, `None` if it has no endpoint; raises `ValueError`."""
+    name, text = setting(environment)
+    return None if text == NOWHERE else of_setting(name, text or DEFAULT)
+
+
+def setting(environment: Mapping[str, str]) -> tuple[str, str]:
+    """The variable that names the sidecar's address, and its text: empty if none does.
+
+    `exec` sets `PACELINE_REPORT_TO`: its endpoint may be at another port than that of
+    `PACELINE_LISTEN` or the default, where another job's sidecar may be.
+    """
+    texts = ((name, environment.get(name, "").strip()) for name in VARIABLES)
+    return next((given for given in texts if given[1]), (VARIABLES[-1], ""))
+
+
+def of_setting(name: str, text: str) -> Address:
+    """Reads the text of a variable; raises `ValueError`, which names both."""
+    try:
+        return parse(text)
+    except ValueError as failure:
+        raise ValueError(f'invalid {name} "{text}": {failure}') from None
 
 
 def parse(text: str) -> Address:

@@ -46,13 +46,10 @@ def locate(source: Source) -> Union[Address, str]:
 
 
 def default(environment: Mapping[str, str] = os.environ) -> Address:
-    """The address of `PACELINE_LISTEN`, else of the first job that answers on this machine."""
-    given = environment.get("PACELINE_LISTEN", "").strip()
-    if given:
-        try:
-            return _address.parse(given)
-        except ValueError as failure:
-            raise ValueError(f'invalid PACELINE_LISTEN "{given}": {failure}') from None
+    """The address of this job's sidecar, else of the first job that answers on this machine."""
+    name, text = _address.setting(environment)
+    if text and text != _address.NOWHERE:
+        return _address.of_setting(name, text)
     first = _address.parse(_address.DEFAULT)
     for port in (first.port, *MORE_PORTS):
         candidate = Address(first.host, port)

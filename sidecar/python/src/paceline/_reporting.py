@@ -96,19 +96,18 @@ def _start() -> Optional[Sender]:
     try:
         with _lock:
             if _sender is None and not _silent:
-                if _is_off(os.environ) or _in_data_loader():
+                silent = _is_off(os.environ) or _in_data_loader()
+                address = None if silent else _address.of_sidecar(os.environ)
+                if address is None:
                     _silent = True
                     return None
-                address = _address.parse(
-                    _setting(os.environ, "PACELINE_LISTEN") or _address.DEFAULT
-                )
                 _rank = _rank_of(os.environ)
                 _sender = Sender(address)
                 _flush_at_exit()
             return _sender
     except ValueError as failure:
         # The user's setting is invalid, and nothing else would report that.
-        log.warning("invalid PACELINE_LISTEN: %s; nothing is reported", failure)
+        log.warning("%s; nothing is reported", failure)
     except Exception as failure:
         log.debug("nothing is reported: %r", failure)
     _silent = True

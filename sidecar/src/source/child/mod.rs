@@ -28,6 +28,12 @@ use queue::Queue;
 use signals::Target;
 use terminal::{Borrowed, Terminal};
 
+/// The variable that tells the command's Python package where to send its reports. `PACELINE_LISTEN` would be
+/// the address of a reporter in the command's own code, too.
+const REPORT_TO: &str = "PACELINE_REPORT_TO";
+/// Its value where this sidecar has no endpoint. Without it reports would go to another job's sidecar.
+const NOWHERE: &str = "none";
+
 pub use terminal::{ENTER, enter};
 
 /// Runs a command to its end and returns its exit status, or why it did not start. Reads on while
@@ -68,7 +74,7 @@ pub fn run(
     if let Some(borrowed) = &terminal {
         borrowed.terminal().pass_keys()?;
     }
-    let status = match spawn(command) {
+    let status = match spawn(command, &report_to(job)) {
         Err(error) if is_shortage(&error) => return Err(error),
         Err(error) => Err(error),
         Ok(pid) => {
@@ -98,7 +104,7 @@ pub fn become_command(command: &[OsString]) -> io::Error {
     };
     // What it leaves behind goes to the first process, as without us.
     family::disown();
-    Command::new(program).args(arguments).exec()
+    Command::new(program).args(arguments).env(REPORT_TO, NOWHERE).exec()
 }
 
 /// A command that can be started.
@@ -131,11 +137,16 @@ fn prepare_in_terminal(command: &[OsString]) -> io::Result<Prepared> {
     Ok(Prepared { command, outputs, terminal: Some(borrowed) })
 }
 
+/// The address to which the command's own reports go.
+fn report_to(job: &Job) -> String {
+    job.address().map_or_else(|| NOWHERE.to_owned(), |address| address.to_string())
+}
+
 /// Starts the command.
-fn spawn(mut command: Command) -> io::Result<Pid> {
+fn spawn(mut command: Command, report_to: &str) -> io::Result<Pid> {
     family::adopt();
     // Python otherwise buffers its output to a pipe.
-    let child = command.env("PYTHONUNBUFFERED", "1").spawn();
+    let child = command.env("PYTHONUNBUFFERED", "1").env(REPORT_TO, report_to).spawn();
     // The outputs end once no process holds their other ends, and we hold them as well.
     drop(command);
     let pid = i32::try_from(child?.id()).ok().and_then(Pid::from_raw);
