@@ -138,7 +138,8 @@ unit: compile ## unit and property tests: seconds, once they are compiled
 	  $(CARGO) test $(ALL) $(UNIT_TARGETS)
 	fi
 	if command -v python3 >/dev/null; then
-	  (cd sidecar/python && PYTHONPATH=src python3 -m unittest discover -q -s tests)
+	  sidecar="$$(realpath $(DEBUG)/paceline-sidecar)"
+	  (cd sidecar/python && PYTHONPATH=src PACELINE_SIDECAR="$$sidecar" python3 -m unittest discover -q -s tests)
 	else
 	  echo "python3 is missing: the tests of the Python package are skipped"
 	fi

@@ -295,7 +295,11 @@ impl Job {
             dropped: reading.dropped,
             rejected: reading.rejected,
         };
-        (progress, reading.durations)
+        // The histogram begins with this process, also where the counts continue.
+        let earlier = resumed.map_or(0.0, |before| before.batch_latency.sum);
+        let mut durations = reading.durations;
+        durations.seconds = (progress.batch_latency.sum - earlier).max(0.0);
+        (progress, durations)
     }
 }
 

@@ -15,6 +15,8 @@ use paceline_lines::observation::{Observation, Span};
 
 use crate::forward::Forwarding;
 use crate::merger::{Hints, Kind, LatencyFrom, Merger, SourceId};
+use crate::push::report::Report;
+use crate::push::senders::Senders;
 use crate::push::{report, trainer_status};
 pub use source_lock::{Age, SourceLock};
 
@@ -40,6 +42,7 @@ pub struct Job {
 struct State {
     merger: Merger,
     sources: BTreeMap<SourceId, Source>,
+    senders: Senders,
     /// Set from the start until `close`. The reporter's thread holds a reference to the job, so it
     /// must be dropped first.
     reporter: Option<Reporter>,
@@ -69,7 +72,12 @@ impl Job {
         Arc::new(Self {
             clock: Clock::start(),
             turn: Mutex::default(),
-            state: Mutex::new(State { merger, sources: BTreeMap::new(), reporter }),
+            state: Mutex::new(State {
+                merger,
+                sources: BTreeMap::new(),
+                senders: Senders::default(),
+                reporter,
+            }),
             push,
             #[cfg(feature = "forward")]
             forwarding: std::sync::OnceLock::new(),
@@ -183,7 +191,7 @@ impl Job {
     }
 
     /// Takes all observations of one request.
-    fn push(&self, observations: &[Observation]) {
+    fn push<'a>(&self, observations: impl ExactSizeIterator<Item = &'a Observation>) {
         let count = u64::try_from(observations.len()).unwrap_or(u64::MAX);
         let source = || Source { name: PUSH.to_owned(), up: true, ..Source::default() };
         self.state().sources.entry(self.push).or_insert_with(source).lines += count;
@@ -195,12 +203,14 @@ impl Job {
 }
 
 /// Reads a body; an error is one line.
-type Read = fn(&[u8]) -> Result<Vec<Observation>, String>;
+type Read = fn(&[u8]) -> Result<Vec<Report>, String>;
 
 /// The paths that take a body by POST, and how each is read.
 const POSTS: [(&str, Read); 2] = [
     ("/v1/report", |body| report::parse(body).map_err(|error| error.to_string())),
-    ("/v1/trainer-status", |body| trainer_status::parse(body).map(|one| vec![one])),
+    ("/v1/trainer-status", |body| {
+        trainer_status::parse(body).map(|observation| vec![Report { observation, mark: None }])
+    }),
 ];
 
 /// The method and the path of each request that a sidecar adds to a job's endpoint.
@@ -245,8 +255,14 @@ impl Extension for Job {
     fn post(&self, path: &str, body: &[u8]) -> Option<Posted> {
         let (_, read) = POSTS.iter().find(|(name, _)| *name == path)?;
         Some(match read(body) {
-            Ok(observations) => {
-                self.push(&observations);
+            Ok(mut reports) => {
+                self.state().senders.keep_new(&mut reports);
+                // A time that has not come yet is that of a clock that was set: the arrival is closer to it.
+                let now = self.clock.unix();
+                for at in reports.iter_mut().filter_map(|report| report.observation.at.as_mut()) {
+                    *at = at.min(now);
+                }
+                self.push(reports.iter().map(|report| &report.observation));
                 Posted::Taken
             }
             Err(problem) => Posted::Refused(problem),

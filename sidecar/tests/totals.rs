@@ -218,6 +218,7 @@ fn status_bodies_count_steps_or_percents() {
 fn pushed_total_is_used_at_once() {
     let report = |text: &str| report::parse(text.as_bytes()).unwrap();
     let all = [report(r#"{"total_steps": 50}"#), report(r#"{"loss": 1}"#)].concat();
+    let all: Vec<_> = all.into_iter().map(|report| report.observation).collect();
     assert_eq!(places(Kind::Push, Hints::default(), &all), [at(0, 50), at(1, 50)]);
 }
 

@@ -1,7 +1,7 @@
 //! Binds the address before anything else, so that a failure shows where the reporter is started.
 
 use std::io;
-use std::net::TcpListener;
+use std::net::{TcpListener, ToSocketAddrs as _};
 use std::ops::RangeInclusive;
 #[cfg(unix)]
 use std::os::unix::net::UnixListener;
@@ -45,7 +45,7 @@ pub(crate) fn bind(settings: &Settings) -> Result<(Listener, LocalAddr), StartEr
         return further.inspect(|bound| announce(given, "is for local rank 0", &bound.1));
     }
     let bound = match given {
-        Address::Tcp(address) => TcpListener::bind(address).and_then(tcp),
+        Address::Tcp(address) => bind_name(address).and_then(tcp),
         Address::Unix(path) => unix(path),
     };
     let refused = |source: io::Error| {
@@ -61,8 +61,14 @@ pub(crate) fn bind(settings: &Settings) -> Result<(Listener, LocalAddr), StartEr
         Ok(bound) => return Ok(bound),
         Err(error) => refused(error),
     };
-    // A rank whose launcher does not number the processes of a machine may be any of them.
-    let is_further = |rank: Rank| rank.local.unwrap_or(rank.global) > 0;
+    // A rank of several whose launcher does not number the processes of a machine may be any of them: where
+    // rank 1 was quicker, rank 0 moves.
+    let is_one_of_several =
+        |rank: Rank| rank.global > 0 || rank.world.is_some_and(|world| world > 1);
+    let is_further = |rank: Rank| match rank.local {
+        Some(local) => local > 0,
+        None => is_one_of_several(rank),
+    };
     let may_move = settings.if_taken == IfTaken::Move || rank.is_some_and(is_further);
     if !may_move || !matches!(error, StartError::Taken { .. }) {
         return Err(error);
@@ -75,6 +81,20 @@ pub(crate) fn bind(settings: &Settings) -> Result<(Listener, LocalAddr), StartEr
     let further = bind_further(host, port).map_err(|_| error)?;
     announce(given, "is taken", &further.1);
     Ok(further)
+}
+
+/// Binds the first address of a name. A name such as `localhost` may have several; where the first is taken,
+/// the next one would be another endpoint under the same name.
+fn bind_name(name: &str) -> io::Result<TcpListener> {
+    let mut failure = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    for address in name.to_socket_addrs()? {
+        match TcpListener::bind(address) {
+            Ok(listener) => return Ok(listener),
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Err(error),
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
 }
 
 /// The default host.
@@ -176,6 +196,9 @@ mod tests {
             let bound = bind(&settings(taken.clone(), Some(rank))).unwrap();
             assert!(FURTHER_PORTS.contains(&port(&bound)), "{rank:?}");
         }
+        let several = Rank { global: 0, local: None, world: Some(2) };
+        let zero = Settings { rank: Some(several), ..settings(taken.clone(), None) };
+        assert!(FURTHER_PORTS.contains(&port(&bind(&zero).unwrap())));
         let ignoring = Settings { if_taken: IfTaken::Move, ..settings(taken, None) };
         assert!(FURTHER_PORTS.contains(&port(&bind(&ignoring).unwrap())));
     }

@@ -65,7 +65,7 @@ fn losses(text: &mut Text, progress: &Progress) {
 
 fn steps(text: &mut Text, progress: &Progress, durations: &Counts) {
     let signals = &progress.signals;
-    text.durations(progress.batch_latency.sum, durations);
+    text.durations(durations);
     let steps = Some(progress.step.unwrap_or(0));
     text.known("paceline_steps_total", "counter", "Steps that were made.", steps);
     text.known("paceline_epoch", "gauge", "Epoch, counted from 1.", progress.epoch);

@@ -38,6 +38,7 @@ pub(crate) struct ServerThread {
     /// Disconnected when the thread ends. Only [`Drop`] uses it, so the lock is never contended.
     ended: Mutex<Receiver<io::Result<()>>>,
     handle: Option<JoinHandle<()>>,
+    job: Arc<Job>,
     /// How long [`Drop`] waits. After that the thread ends by itself.
     end_timeout: Duration,
 }
@@ -51,18 +52,20 @@ impl ServerThread {
         job: Arc<Job>,
     ) -> Result<Self, StartError> {
         let end_timeout = job.settings().end_timeout;
+        let served = Arc::clone(&job);
         let (stop, stopped) = oneshot::channel();
         let (started, ended) = sync_channel(1);
         let handle = thread::Builder::new()
             .name(NAME.to_owned())
             .stack_size(STACK)
-            .spawn(move || run(listener, bell, job, stopped, &started))
+            .spawn(move || run(listener, bell, served, stopped, &started))
             .map_err(StartError::Thread)?;
         let lost = |_| Err(io::Error::other("it ended at once"));
         ended.recv().unwrap_or_else(lost).map_err(StartError::Thread)?;
         let pid = std::process::id();
         let ended = Mutex::new(ended);
-        Ok(Self { address, pid, stop: Some(stop), ended, handle: Some(handle), end_timeout })
+        let (stop, handle) = (Some(stop), Some(handle));
+        Ok(Self { address, pid, stop, ended, handle, job, end_timeout })
     }
 
     /// Where the endpoint is.
@@ -78,6 +81,8 @@ impl Drop for ServerThread {
             std::mem::forget(self.stop.take());
             return;
         }
+        // The last progress has the losses that a device still computes; the other half is for its readers.
+        self.job.enter_waiting(self.end_timeout / 2);
         drop(self.stop.take());
         let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
         let is_over =

@@ -48,26 +48,32 @@ impl Histogram {
 
     /// The counts at this moment.
     pub(crate) fn counts(&self) -> Counts {
-        Counts(self.buckets.iter().map(|bucket| bucket.load(Ordering::Relaxed)).collect())
+        let buckets = self.buckets.iter().map(|bucket| bucket.load(Ordering::Relaxed)).collect();
+        Counts { buckets, seconds: 0.0 }
     }
 }
 
 /// The counts of a [`Histogram`] at one moment.
 #[derive(Clone, Debug)]
-pub(crate) struct Counts(Box<[u64]>);
+pub(crate) struct Counts {
+    buckets: Box<[u64]>,
+    /// The sum of all durations, which the one who counts them keeps.
+    pub(crate) seconds: f64,
+}
 
 impl Counts {
     /// The counts of both.
     pub(crate) fn and(mut self, other: &Self) -> Self {
-        for (count, more) in self.0.iter_mut().zip(&other.0) {
+        for (count, more) in self.buckets.iter_mut().zip(&other.buckets) {
             *count += more;
         }
+        self.seconds += other.seconds;
         self
     }
 
     /// How many durations there are.
     pub(crate) fn total(&self) -> u64 {
-        self.0.iter().sum()
+        self.buckets.iter().sum()
     }
 
     /// The duration that `percent` of all do not exceed, in seconds.
@@ -81,21 +87,23 @@ impl Counts {
 
     /// How many durations are at most `nanos`: exact if that is the bound of a bucket.
     pub(crate) fn at_most(&self, nanos: u64) -> u64 {
-        self.0.iter().take(index(nanos) + 1).sum()
+        self.buckets.iter().take(index(nanos) + 1).sum()
     }
 
     /// The counts without those of `earlier`.
     #[cfg(feature = "page")]
     pub(crate) fn without(&self, earlier: &Self) -> Self {
-        let pairs = self.0.iter().zip(&earlier.0);
-        Self(pairs.map(|(now, before)| now.saturating_sub(*before)).collect())
+        let pairs = self.buckets.iter().zip(&earlier.buckets);
+        let buckets = pairs.map(|(now, before)| now.saturating_sub(*before)).collect();
+        Self { buckets, seconds: self.seconds - earlier.seconds }
     }
 
     /// The durations since `earlier`: the middle of each bucket in seconds, and the count.
     #[cfg(feature = "metrics")]
     pub(crate) fn since(&self, earlier: Option<&Self>) -> impl Iterator<Item = (f64, u64)> {
-        let before = move |at| earlier.and_then(|earlier| earlier.0.get(at).copied()).unwrap_or(0);
-        bounds().zip(&self.0).enumerate().filter_map(move |(at, ((lower, upper), count))| {
+        let before =
+            move |at| earlier.and_then(|earlier| earlier.buckets.get(at).copied()).unwrap_or(0);
+        bounds().zip(&self.buckets).enumerate().filter_map(move |(at, ((lower, upper), count))| {
             let new = count.saturating_sub(before(at));
             let middle = Duration::from_nanos(u64::midpoint(lower, upper)).as_secs_f64();
             (new > 0).then_some((middle, new))
@@ -104,7 +112,7 @@ impl Counts {
 
     /// Each bucket's bounds with how many durations lie in it or below.
     fn cumulative(&self) -> impl Iterator<Item = ((u64, u64), u64)> {
-        bounds().zip(&self.0).scan(0_u64, |below, (bounds, count)| {
+        bounds().zip(&self.buckets).scan(0_u64, |below, (bounds, count)| {
             *below = below.saturating_add(*count);
             Some((bounds, *below))
         })

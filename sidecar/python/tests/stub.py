@@ -86,7 +86,9 @@ class Handler(BaseHTTPRequestHandler):
         if stub.refuses in body:
             status, answer = 400, b"no"
         if status < 300:
-            stub.reports.extend(json.loads(line) for line in body.splitlines())
+            for report in map(json.loads, body.splitlines()):
+                stub.marks.append((report.pop("sender"), report.pop("number")))
+                stub.reports.append(report)
         self.send_response(status)
         self.send_header("Content-Length", str(len(answer)))
         self.end_headers()
@@ -118,6 +120,8 @@ class Stub:
 
     def __init__(self, path: Optional[str] = None, port: int = 0) -> None:
         self.reports: list[dict[str, Any]] = []
+        #: The sender and the number of each report.
+        self.marks: list[tuple[int, int]] = []
         self.requests: list[tuple[str, dict[str, str], bytes]] = []
         self.connections: set[socket.socket] = set()
         self.answer = (204, b"")

@@ -99,6 +99,35 @@ print(progress["job"], progress["eval"]["value"], progress["eval"]["count"])
             outputs = [job.communicate(timeout=LIMIT)[0] for job in jobs]
         self.assertEqual(outputs, ["job-1.5 1.5 1\n", "job-2.5 2.5 1\n"])
 
+    def test_paused_sidecar_counts_each_report_once(self) -> None:
+        program = """
+import os, signal, time, paceline
+sidecar = os.getppid()
+for step in range(1, 101):
+    paceline.report(loss=1.0, step=step)
+    time.sleep(0.005)
+    if step == 50:
+        os.kill(sidecar, signal.SIGSTOP)
+# Longer than an answer is waited for.
+time.sleep(2.5)
+os.kill(sidecar, signal.SIGCONT)
+assert paceline.flush(60)
+print(paceline.stats())
+"""
+        with tempfile.TemporaryDirectory() as folder:
+            script, status = (os.path.join(folder, name) for name in ("job.py", "status.json"))
+            with open(script, "w") as file:
+                file.write(program)
+            command = [str(BINARY), "exec", "--status-file", status, "--", sys.executable, script]
+            kept = {**os.environ, "PYTHONPATH": str(SOURCE)}
+            done = subprocess.run(
+                command, env=kept, timeout=LIMIT, capture_output=True, text=True, check=True
+            )
+            with open(status) as file:
+                progress = json.load(file)
+        self.assertEqual(done.stdout, "Stats(sent=100, waiting=0, dropped=0, rejected=0)\n")
+        self.assertEqual((progress["step"], progress["eval"]["count"]), (100, 100))
+
     def test_log_is_read_as_the_sidecar_reads_it(self) -> None:
         lines = "".join(f"step {step}/20 loss {1 / step:.6f}\n" for step in range(1, 21))
         with tempfile.NamedTemporaryFile("w", suffix=".log") as log:

@@ -93,6 +93,7 @@ pub fn main() -> ExitCode {
     // A file that grows beyond a limit then gives an error, and does not end this process. A command that it
     // starts has the default again.
     drop(signal_hook::flag::register(SIGXFSZ, Arc::default()));
+    child::heed_children();
     let Cli { command, sources } = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => match stray_command(&error) {

@@ -18,7 +18,7 @@ use crate::say::say;
 use crate::source::datagram;
 use crate::source::docker::Container;
 use crate::source::files::Files;
-use crate::state::Saved;
+use crate::state::StateFile;
 
 /// Runs until SIGTERM or SIGINT, or until all containers have ended.
 pub(super) fn run(args: &SourceArgs) -> Result<ExitCode, Failure> {
@@ -52,11 +52,13 @@ pub(super) fn run(args: &SourceArgs) -> Result<ExitCode, Failure> {
     let names = &args.docker;
     let containers: Vec<_> = names
         .iter()
-        .map(|name| Container::new(&job, name, &patterns))
+        .map(|name| Container::new(&job, name, &patterns, saved.containers.get(name)))
         .collect::<Result<_, _>>()
         .map_err(|error| Failure::usage(format!("cannot read --docker: {error}")))?;
     let runtime = runtime()
         .map_err(|error| Failure::running(format!("cannot read --docker containers: {error}")))?;
+    let seen: Vec<_> = names.iter().cloned().zip(containers.iter().map(Container::seen)).collect();
+    let mut state = args.state.as_deref().map(StateFile::new);
     // After everything that may fail.
     announce(&job);
     for remark in args.remarks() {
@@ -78,27 +80,17 @@ pub(super) fn run(args: &SourceArgs) -> Result<ExitCode, Failure> {
         if !containers.is_empty() {
             scope.spawn(|| attach(&runtime, &job, containers, &detached, &stop));
         }
-        let state = args.state.as_deref();
-        let mut written = None;
-        let mut failing = false;
         files.run(&stop, |files| {
-            let Some(path) = state else { return };
-            let progress = job.progress();
-            let counts = progress.as_ref().map(|one| (one.eval.count, one.batch_latency.count));
-            if written != Some(counts) {
-                // A failed write, for example on a full disk, is tried again.
-                let outcome = Saved { progress, files: files.saved() }.write(path);
-                written = outcome.is_ok().then_some(counts);
-                if let Err(error) = &outcome
-                    && !failing
-                {
-                    say(format_args!("cannot write --state {}: {error}; retrying", path.display()));
-                }
-                failing = outcome.is_err();
+            if let Some(state) = &mut state {
+                state.save(&job, files, &seen);
             }
         });
         handle.close();
     });
+    // The containers' last lines have been read meanwhile.
+    if let Some(state) = &mut state {
+        state.save_last(&job, &files, &seen);
+    }
     // A name that is still being resolved must not delay the end.
     runtime.shutdown_background();
     job.close();

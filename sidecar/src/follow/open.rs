@@ -78,6 +78,11 @@ impl Open {
         Ok(open)
     }
 
+    /// Whether it has no bytes, or cannot be asked.
+    pub(super) fn is_empty(&self) -> bool {
+        self.file.metadata().map_or(true, |metadata| metadata.len() == 0)
+    }
+
     pub(super) fn mark(&self) -> Mark {
         let (head, tail) =
             (Fingerprint::from_bytes(&self.head), Fingerprint::from_bytes(&self.tail));

@@ -25,10 +25,14 @@ const BREAKS: u32 = 8;
 pub(super) struct Tail {
     path: PathBuf,
     open: Option<Open>,
+    /// Later files under the name, which are still empty. A program whose log was rotated writes to the old
+    /// file until it opens the new one, and many never do.
+    next: VecDeque<Open>,
     /// Files that were read before.
     known: VecDeque<Mark>,
-    /// The file that the previous follower was reading. It may have been renamed since.
-    unfinished: Option<Mark>,
+    /// The file that the previous follower was reading, and the empty ones after it. They may have been
+    /// renamed since.
+    unfinished: Vec<Mark>,
     recall: Recall,
 }
 
@@ -50,8 +54,10 @@ pub(super) enum Found {
 
 impl Tail {
     pub(super) fn new(path: PathBuf, known: Vec<Mark>) -> Self {
-        let unfinished = known.last().copied();
-        Self { path, open: None, known: known.into(), unfinished, recall: Recall::NotYet }
+        let last = known.iter().rposition(|mark| mark.offset > 0).unwrap_or(0);
+        let unfinished = known.get(last..).unwrap_or_default().to_vec();
+        let (next, recall) = (VecDeque::new(), Recall::NotYet);
+        Self { path, open: None, next, known: known.into(), unfinished, recall }
     }
 
     pub(super) fn poll(
@@ -111,7 +117,8 @@ impl Tail {
         for _ in 0..READS + BREAKS {
             let Some(open) = &mut self.open else { return Ok(()) };
             let got = open.has_name().and_then(|has_name| {
-                progress.state = if has_name { State::Up } else { State::Missing };
+                let is_up = has_name || !self.next.is_empty();
+                progress.state = if is_up { State::Up } else { State::Missing };
                 open.read(buffer, sink)
             });
             if got.is_err() {
@@ -123,9 +130,9 @@ impl Tail {
                 Got::Truncated => sink(Piece::Break(Break::Truncated)),
                 Got::Replaced => sink(Piece::Break(Break::Replaced)),
                 Got::End => match successor.take() {
-                    Some((file, identity)) => {
+                    Some(open) => {
                         self.close();
-                        self.open = Some(Open::new(file, identity, self.known.iter())?);
+                        self.open = Some(open);
                         progress.opened = true;
                         sink(Piece::Break(Break::Rotated));
                     }
@@ -140,12 +147,11 @@ impl Tail {
         Ok(())
     }
 
-    /// The read positions of all files; the current one last.
+    /// The read positions of all files; the current one and the empty ones after it last.
     pub(super) fn marks(&self) -> Vec<Mark> {
-        let open = self.open.as_ref().map(Open::mark);
-        let rest =
-            self.known.iter().filter(|mark| open.is_none_or(|o| o.identity != mark.identity));
-        rest.copied().chain(open).collect()
+        let later: Vec<Mark> = self.open.iter().chain(&self.next).map(Open::mark).collect();
+        let is_before = |mark: &&Mark| later.iter().all(|one| one.identity != mark.identity);
+        self.known.iter().filter(is_before).chain(&later).copied().collect()
     }
 
     fn close(&mut self) {
@@ -161,16 +167,17 @@ impl Tail {
     fn find(&mut self) -> io::Result<Option<Opened>> {
         let found = open(&self.path)?;
         let inode = found.as_ref().map(|(_, metadata)| Identity::from_metadata(metadata).inode);
-        // The rest of a file that was renamed meanwhile comes first.
-        if let Some(unfinished) = self.unfinished
-            && inode != Some(unfinished.identity.inode)
-            && let Some(open) = renamed(&self.path, unfinished)
-        {
-            self.unfinished = None;
+        // The rest of files that were renamed meanwhile comes first.
+        let is_elsewhere = |mark: &&Mark| inode != Some(mark.identity.inode);
+        let mut earlier = self.unfinished.iter().take_while(is_elsewhere);
+        let mut found_earlier = earlier.by_ref().filter_map(|mark| renamed(&self.path, *mark));
+        if let Some(open) = found_earlier.next() {
+            self.next = found_earlier.collect();
+            self.unfinished.clear();
             return Ok(Some(Opened::File(open)));
         }
         let Some((file, metadata)) = found else { return Ok(None) };
-        self.unfinished = None;
+        self.unfinished.clear();
         let kind = metadata.file_type();
         Ok(Some(if kind.is_fifo() || kind.is_char_device() {
             Opened::Pipe(file)
@@ -179,19 +186,25 @@ impl Tail {
         }))
     }
 
-    /// The file that has the name now, if it is a different one.
-    fn successor(&self) -> io::Result<Option<(File, Identity)>> {
+    /// The first later file that has bytes.
+    fn successor(&mut self) -> io::Result<Option<Open>> {
         let other = |metadata: &fs::Metadata| {
             let identity = Identity::from_metadata(metadata);
-            let is_new = self.open.as_ref().is_none_or(|open| open.identity != identity);
+            let is_new = self.open.iter().chain(&self.next).all(|open| open.identity != identity);
             Some(identity).filter(|_| is_new && metadata.is_file())
         };
         // It is usually the same file and need not be opened.
-        if !fs::metadata(&self.path).is_ok_and(|metadata| other(&metadata).is_some()) {
-            return Ok(None);
+        if fs::metadata(&self.path).is_ok_and(|metadata| other(&metadata).is_some())
+            && let Some((file, metadata)) = open(&self.path)?
+            && let Some(identity) = other(&metadata)
+        {
+            self.next.push_back(Open::new(file, identity, self.known.iter())?);
+            if self.next.len() > KNOWN {
+                self.next.pop_front();
+            }
         }
-        let found = open(&self.path)?;
-        Ok(found.and_then(|(file, metadata)| Some((file, other(&metadata)?))))
+        let ready = self.next.iter().position(|open| !open.is_empty());
+        Ok(ready.and_then(|at| self.next.drain(..=at).next_back()))
     }
 }
 

@@ -286,6 +286,29 @@ fn folder_in_place_of_a_log_is_an_error() {
 }
 
 #[test]
+fn program_that_keeps_its_rotated_log_is_read_on() {
+    let mut log = Log::new();
+    log.append("train.log", "a\n");
+    assert_eq!(log.read(), "a\n");
+    fs::rename(log.main(), log.path("train.log.1")).unwrap();
+    log.append("train.log", "");
+    for text in ["b\n", "c\n"] {
+        log.append("train.log.1", text);
+        assert_eq!(log.read(), text);
+        assert_eq!(log.progress().state, State::Up);
+        log.restart();
+    }
+    // A second rotation leaves another empty file behind.
+    fs::rename(log.main(), log.path("train.log.2")).unwrap();
+    log.append("train.log", "");
+    log.append("train.log.1", "d\n");
+    assert_eq!(log.read(), "d\n");
+    // Then the program opens its new log, late.
+    log.append("train.log", "e\n");
+    assert_eq!(log.read(), "[Rotated]e\n");
+}
+
+#[test]
 fn named_pipe_is_read_across_several_writers() {
     let mut log = Log::new();
     fs::create_dir(log.path("")).unwrap();

@@ -7,6 +7,24 @@ use serde_json::{Map, Value};
 const FIELDS: &str = "loss, val_loss, test_loss, batch_seconds, step, epoch, total_steps, \
      expected_steps, rank, at";
 
+/// A report, and which one of its sender's it is, if the sender counts them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// What it says.
+    pub observation: Observation,
+    /// The fields `sender` and `number`.
+    pub mark: Option<Mark>,
+}
+
+/// The place of a report among those of its sender. A sender that got no answer sends a report again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// A number that the sender has chosen at random.
+    pub sender: u64,
+    /// It grows from report to report.
+    pub number: u64,
+}
+
 /// Why a body is invalid.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {problem}")]
@@ -18,7 +36,7 @@ pub struct BadReport {
 }
 
 /// Reads a body. If any line is invalid, the whole body is rejected.
-pub fn parse(body: &[u8]) -> Result<Vec<Observation>, BadReport> {
+pub fn parse(body: &[u8]) -> Result<Vec<Report>, BadReport> {
     let bad = |line, problem: &str| BadReport { line, problem: problem.to_owned() };
     let text = std::str::from_utf8(body).map_err(|error| {
         let line = body.iter().take(error.valid_up_to()).filter(|byte| **byte == b'\n').count();
@@ -26,13 +44,13 @@ pub fn parse(body: &[u8]) -> Result<Vec<Observation>, BadReport> {
     })?;
     // A single object may span several lines.
     if let Ok(value) = read(text) {
-        return observation(&value).map(|one| vec![one]).map_err(|problem| bad(1, &problem));
+        return report(&value).map(|one| vec![one]).map_err(|problem| bad(1, &problem));
     }
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     let reports: Vec<_> = lines
         .map(|(at, line)| {
             let value = read(line).map_err(|problem| bad(at + 1, &problem))?;
-            observation(&value).map_err(|problem| bad(at + 1, &problem))
+            report(&value).map_err(|problem| bad(at + 1, &problem))
         })
         .collect::<Result<_, _>>()?;
     if reports.is_empty() { Err(bad(1, "empty body: expected a report")) } else { Ok(reports) }
@@ -78,8 +96,15 @@ fn quote_words(text: &str) -> String {
     quoted
 }
 
-fn observation(value: &Value) -> Result<Observation, String> {
+fn report(value: &Value) -> Result<Report, String> {
     let Value::Object(fields) = value else { return Err("expected a JSON object".to_owned()) };
+    // Other senders may use these names for something else.
+    let whole = |name| fields.get(name).and_then(Value::as_u64);
+    let mark = whole("sender").zip(whole("number")).map(|(sender, number)| Mark { sender, number });
+    observation(fields).map(|observation| Report { observation, mark })
+}
+
+fn observation(fields: &Map<String, Value>) -> Result<Observation, String> {
     let count = |name| count(fields, name);
     let losses = [
         ("loss", Phase::Train, mean(fields)?),
@@ -185,15 +210,30 @@ mod tests {
     #[test]
     fn report_fields_are_read() {
         let body = r#"{"loss":0.31,"batch_seconds":0.042,"step":120,"epoch":1,"accuracy":0.9}"#;
-        let [report] = &parse(body.as_bytes()).unwrap()[..] else { panic!("one") };
+        let [Report { observation: report, .. }] = &parse(body.as_bytes()).unwrap()[..] else {
+            panic!("one")
+        };
         assert_eq!((report.step, report.epoch), (Some(120), Some(1.0)));
         assert_eq!((report.batch_seconds, report.losses[0].value), (Some(0.042), 0.31));
     }
 
     #[test]
+    fn mark_is_read_where_it_has_both_numbers() {
+        let mark =
+            |fields: &str| parse(format!("{{\"loss\":1{fields}}}").as_bytes()).unwrap()[0].mark;
+        assert_eq!(mark(r#","sender":7,"number":3"#), Some(Mark { sender: 7, number: 3 }));
+        for other in
+            ["", r#","number":3"#, r#","sender":"a","number":3"#, r#","sender":7,"number":-1"#]
+        {
+            assert_eq!(mark(other), None, "{other}");
+        }
+    }
+
+    #[test]
     fn report_with_totals_alone_is_valid() {
         let reports = parse(br#"{"total_steps":1000,"expected_steps":400}"#).unwrap();
-        assert_eq!((reports[0].total_steps, reports[0].expected_steps), (Some(1000), Some(400)));
+        let totals = &reports[0].observation;
+        assert_eq!((totals.total_steps, totals.expected_steps), (Some(1000), Some(400)));
     }
 
     #[test]
@@ -201,14 +241,15 @@ mod tests {
         let lines = "{\"loss\":1}\n\n{\"val_loss\":2,\"rank\":3}\r\n";
         let reports = parse(lines.as_bytes()).unwrap();
         assert_eq!(reports.len(), 2);
-        assert_eq!((reports[1].losses[0].phase, reports[1].rank), (Phase::Validation, Some(3)));
+        let second = &reports[1].observation;
+        assert_eq!((second.losses[0].phase, second.rank), (Phase::Validation, Some(3)));
         assert_eq!(parse(b"{\n \"loss\": 1\n}\n").unwrap().len(), 1);
     }
 
     #[test]
     fn mean_sets_the_span_of_the_loss() {
         let body = br#"{"loss":0.5,"mean":"epoch_so_far"}"#;
-        assert_eq!(parse(body).unwrap()[0].losses[0].span, Span::EpochSoFar);
+        assert_eq!(parse(body).unwrap()[0].observation.losses[0].span, Span::EpochSoFar);
         let wrong = error(r#"{"loss":0.5,"mean":"week"}"#);
         assert!(
             wrong.starts_with("line 1: invalid mean \"week\": expected step, interval"),
@@ -219,10 +260,13 @@ mod tests {
     #[test]
     fn nan_and_infinity_are_accepted() {
         for text in [r#"{"loss": NaN}"#, r#"{"loss":"nan","note":"a \"NaN\" \\"}"#] {
-            assert!(parse(text.as_bytes()).unwrap()[0].losses[0].value.is_nan(), "{text}");
+            assert!(
+                parse(text.as_bytes()).unwrap()[0].observation.losses[0].value.is_nan(),
+                "{text}"
+            );
         }
         let negative = parse(br#"{"loss": -Infinity, "note": "Infinity"}"#).unwrap();
-        assert!(negative[0].losses[0].value < f64::MIN);
+        assert!(negative[0].observation.losses[0].value < f64::MIN);
     }
 
     #[test]

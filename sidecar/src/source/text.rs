@@ -63,6 +63,13 @@ impl Text {
         self.reader.feed(bytes, &mut |observation| lock.take(observation));
     }
 
+    /// The same of one of a program's two outputs.
+    pub fn recall_from(&mut self, stream: Stream, bytes: &[u8]) {
+        self.recalls = true;
+        let mut lock = self.job.lock_for(self.source, Age::Reported);
+        self.reader.feed_from(stream, bytes, &mut |observation| lock.take(observation));
+    }
+
     /// An incomplete line at the end of what was recalled has been reported as well.
     fn end_recall(&mut self) {
         if std::mem::take(&mut self.recalls) {
@@ -83,6 +90,7 @@ impl Text {
     /// Takes the next bytes of one of a program's two outputs. They are read together, because a
     /// trainer may print losses to one and the bar with their step to the other.
     pub fn feed_from(&mut self, stream: Stream, bytes: &[u8]) {
+        self.end_recall();
         let mut lock = self.job.lock_for(self.source, self.age);
         self.reader.feed_from(stream, bytes, &mut |observation| lock.take(observation));
         drop(lock);

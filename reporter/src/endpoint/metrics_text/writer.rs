@@ -87,7 +87,7 @@ impl Text {
     }
 
     /// Writes the histogram of batch durations.
-    pub(super) fn durations(&mut self, sum: f64, counts: &Counts) {
+    pub(super) fn durations(&mut self, counts: &Counts) {
         self.family("paceline_batch_duration_seconds", "histogram", "How long a batch took.");
         let name = "paceline_batch_duration_seconds_bucket";
         for bound in BOUNDS.map(Duration::from_millis) {
@@ -96,7 +96,7 @@ impl Text {
             self.sample(name, &[("le", &seconds)], &counts.at_most(nanos));
         }
         self.sample(name, &[("le", "+Inf")], &counts.total());
-        self.sample("paceline_batch_duration_seconds_sum", &[], &sum);
+        self.sample("paceline_batch_duration_seconds_sum", &[], &counts.seconds);
         self.sample("paceline_batch_duration_seconds_count", &[], &counts.total());
     }
 }

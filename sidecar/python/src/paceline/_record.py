@@ -22,8 +22,8 @@ def settled(value: Any) -> Any:
     return value.item() if getattr(value, "is_cpu", False) else value.clone()
 
 
-def encode(record: dict[str, Any]) -> Optional[bytes]:
-    """A line of JSON; `None` if the report is empty or has an invalid number."""
+def encode(record: dict[str, Any], mark: dict[str, int]) -> Optional[bytes]:
+    """A line of JSON with a mark; `None` if the report is empty or has an invalid number."""
     try:
         line = {key: _encoded(key, value) for key, value in record.items()}
     except Exception:
@@ -36,6 +36,7 @@ def encode(record: dict[str, Any]) -> Optional[bytes]:
         return None
     if not line.keys() - {"at", "rank"}:
         return None
+    line.update(mark)
     return json.dumps(line, allow_nan=False, separators=(",", ":")).encode() + b"\n"
 
 

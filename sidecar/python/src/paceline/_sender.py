@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import logging
+import os
 import threading
 import time
 from collections import deque
@@ -57,6 +58,9 @@ class Sender:
         self._rounds = 0
         self._round_ended = threading.Condition()
         self._sent = self._dropped = self._rejected = 0
+        # With its number, the sidecar knows a report that is sent again. JSON numbers have 53 bits.
+        self._id = int.from_bytes(os.urandom(6), "big")
+        self._number = 0
         self._logged: set[str] = set()
         self._thread = threading.Thread(target=self._run, name="paceline", daemon=True)
         self._thread.start()
@@ -132,7 +136,9 @@ class Sender:
     def _fill(self) -> bool:
         """Encodes waiting reports; returns whether there are lines to send."""
         while self._queue and len(self._lines) < BATCH:
-            line = _record.encode(self._queue.popleft())
+            self._number += 1
+            mark = {"sender": self._id, "number": self._number}
+            line = _record.encode(self._queue.popleft(), mark)
             if line is None:
                 self.reject("it is empty or has an invalid number")
             else:

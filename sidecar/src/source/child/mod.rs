@@ -34,6 +34,7 @@ const REPORT_TO: &str = "PACELINE_REPORT_TO";
 /// Its value where this sidecar has no endpoint. Without it reports would go to another job's sidecar.
 const NOWHERE: &str = "none";
 
+pub use signals::heed_children;
 pub use terminal::{ENTER, enter};
 
 /// Runs a command to its end and returns its exit status, or why it did not start. Reads on while
@@ -122,8 +123,8 @@ fn prepare(command: &[OsString]) -> io::Result<Prepared> {
     let (stderr, their_stderr) = io::pipe()?;
     command.args(arguments).stdout(their_stdout).stderr(their_stderr);
     let outputs = vec![
-        Output { stream: Stream::Stdout, from: Box::new(stdout) },
-        Output { stream: Stream::Stderr, from: Box::new(stderr) },
+        Output { stream: Stream::Stdout, from: Box::new(stdout), terminal: None },
+        Output { stream: Stream::Stderr, from: Box::new(stderr), terminal: None },
     ];
     Ok(Prepared { command, outputs, terminal: None })
 }
@@ -133,7 +134,9 @@ fn prepare_in_terminal(command: &[OsString]) -> io::Result<Prepared> {
     let borrowed = Borrowed::new(terminal);
     let terminal = borrowed.terminal();
     let command = terminal.command(command, &theirs)?;
-    let outputs = vec![Output { stream: Stream::Stdout, from: Box::new(terminal.output()?) }];
+    let from = Box::new(terminal.output()?);
+    let drawn_in = Some(Arc::clone(terminal));
+    let outputs = vec![Output { stream: Stream::Stdout, from, terminal: drawn_in }];
     Ok(Prepared { command, outputs, terminal: Some(borrowed) })
 }
 

@@ -1,16 +1,20 @@
 //! The threads that pass output through, and the one that reads it.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read};
+use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use paceline_lines::terminal::wrapping::Stream;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::{Errno, write};
 
 use super::flow::Flow;
 use super::queue::{Next, Queue, Writer};
 use super::start_thread;
+use super::terminal::Terminal;
 use crate::job::Job;
 use crate::merger::SourceId;
 use crate::source::text::Text;
@@ -24,6 +28,8 @@ const SILENCE: Duration = Duration::from_millis(40);
 pub(super) struct Output {
     pub(super) stream: Stream,
     pub(super) from: Box<dyn Read + Send>,
+    /// The terminal in which the command draws this output, if it has one.
+    pub(super) terminal: Option<Arc<Terminal>>,
 }
 
 /// What a thread holds while it passes an output through.
@@ -43,10 +49,10 @@ pub(super) fn pass(output: Output, writer: Writer, flow: &Arc<Flow>, open: Open)
 }
 
 /// Copies bytes as they arrive. Parsing them never delays this.
-fn copy(output: Output, mut ours: impl Write, name: &str, writer: &Writer, flow: &Flow) {
-    let Output { stream, mut from } = output;
+fn copy(output: Output, ours: impl AsFd, name: &str, writer: &Writer, flow: &Flow) {
+    let Output { stream, mut from, terminal } = output;
     let mut buffer = vec![0; CHUNK];
-    let mut failing = false;
+    let (mut failing, mut hung_up) = (false, false);
     loop {
         let read = match from.read(&mut buffer) {
             Ok(0) => return,
@@ -56,7 +62,12 @@ fn copy(output: Output, mut ours: impl Write, name: &str, writer: &Writer, flow:
             Err(_) => return,
         };
         let bytes = buffer.get(..read).unwrap_or_default();
-        let written = flow.forward(|| ours.write_all(bytes).and_then(|()| ours.flush()));
+        if hung_up {
+            flow.arrived(read);
+            flow.lose(1 + writer.push(stream, bytes, false));
+            continue;
+        }
+        let written = flow.forward(|| write_all(&ours, bytes));
         match &written {
             // A full disk may get room again. The job keeps training meanwhile.
             Err(error) => {
@@ -75,11 +86,31 @@ fn copy(output: Output, mut ours: impl Write, name: &str, writer: &Writer, flow:
         flow.arrived(read);
         flow.lose(writer.push(stream, bytes, written.is_ok()));
         // The reader of our output has gone. Returning closes the command's pipe, so that the command
-        // gets the same error.
+        // gets the same error. A terminal stays open as long as anyone has it: it hangs up instead, and a
+        // command that goes on all the same must not wait for a reader.
         if written.is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {
-            return;
+            let Some(terminal) = &terminal else { return };
+            terminal.hang_up();
+            hung_up = true;
         }
     }
+}
+
+/// Writes all bytes, also where another process has set the output not to block.
+fn write_all(to: &impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match write(to, bytes) {
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
+            Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => match poll(&mut [PollFd::new(to, PollFlags::OUT)], None) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            },
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
 }
 
 /// Reads what the passing threads put into a queue.

@@ -8,11 +8,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 
-use rustix::process::{Pid, Signal, getpgrp, kill_process};
+use rustix::process::{Pid, Signal, getpgid, getpgrp, kill_process};
 #[cfg(target_os = "linux")]
 use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
 use rustix::termios::tcgetpgrp;
-use signal_hook::iterator::{Handle, Signals};
+use signal_hook::consts::SIGCHLD;
+use signal_hook::iterator::exfiltrator::raw::WithRawSiginfo;
+use signal_hook::iterator::{Handle, SignalsInfo};
 
 use super::terminal::Terminal;
 use super::{family, start_thread};
@@ -50,10 +52,19 @@ const ENDING: [Signal; 4] = [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUI
 
 /// Registers the signals, before the command exists, so that none is missed. One that is ignored stays
 /// ignored, for this process and for the command: `nohup` relies on it, and `&` in a script.
-pub(super) fn register() -> io::Result<Signals> {
+pub(super) fn register() -> io::Result<SignalsInfo<WithRawSiginfo>> {
     let ignored = ignored();
     let is_taken = |signal: &i32| ignored >> (signal - 1) & 1 == 0;
-    Signals::new(FORWARDED.iter().map(|signal| signal.as_raw()).filter(is_taken))
+    SignalsInfo::new(FORWARDED.iter().map(|signal| signal.as_raw()).filter(is_taken))
+}
+
+/// Makes the ends of children known where the program that started this one ignores them. The kernel would
+/// drop their exit codes.
+pub fn heed_children() {
+    if ignored() >> (SIGCHLD - 1) & 1 == 1 {
+        // Any handler will do. Programs that this one starts have the default again.
+        drop(signal_hook::flag::register(SIGCHLD, Arc::default()));
+    }
 }
 
 /// The signals that are ignored now: bit 0 for signal 1, and so on. None where Linux does not show them.
@@ -90,6 +101,11 @@ impl Target {
     /// The command has ended: processes that it left behind get the signals now.
     pub(super) fn set_ended(&self) {
         self.ended.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the command is in the process group of this process. It may have set up another one.
+    fn is_in_our_group(&self) -> bool {
+        getpgid(Some(self.pid)).is_ok_and(|group| group == getpgrp())
     }
 
     /// Whether the end was asked for when no process of ours was left.
@@ -130,14 +146,15 @@ impl Target {
 
 /// Starts the thread that forwards signals once there is a command.
 pub(super) fn forward(
-    mut signals: Signals,
+    mut signals: SignalsInfo<WithRawSiginfo>,
     begun: Receiver<Arc<Target>>,
     terminal: Option<Arc<Terminal>>,
 ) -> io::Result<Handle> {
     let handle = signals.handle();
     start_thread("signals", move || {
         let Ok(target) = begun.recv() else { return };
-        for signal in signals.forever().filter_map(Signal::from_named_raw) {
+        for info in signals.forever() {
+            let Some(signal) = Signal::from_named_raw(info.si_signo) else { continue };
             match &terminal {
                 // The kernel tells the programs in the command's terminal.
                 Some(terminal) if signal == Signal::WINCH => {
@@ -145,15 +162,33 @@ pub(super) fn forward(
                     continue;
                 }
                 Some(terminal) if signal == Signal::CONT => terminal.resume(),
-                // The terminal signals the whole foreground group, including the command. A second
+                // The terminal signals the whole foreground group. If the command is in it, a second
                 // signal would be harmful: many programs abort on a second Ctrl-C.
-                None if TERMINAL.contains(&signal) && is_in_foreground() => continue,
+                None if TERMINAL.contains(&signal)
+                    && is_from_kernel(info.si_code)
+                    && is_in_foreground()
+                    && target.is_in_our_group() =>
+                {
+                    continue;
+                }
                 _ => {}
             }
             target.send(signal);
         }
     })?;
     Ok(handle)
+}
+
+/// Whether the kernel has sent a signal, as for a key of the terminal: a process has codes of at most 0.
+#[cfg(target_os = "linux")]
+const fn is_from_kernel(code: i32) -> bool {
+    code > 0
+}
+
+/// Elsewhere the codes differ.
+#[cfg(not(target_os = "linux"))]
+const fn is_from_kernel(_: i32) -> bool {
+    true
 }
 
 /// Whether this process is in the foreground group of its terminal. The standard streams may be files.

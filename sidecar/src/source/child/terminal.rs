@@ -15,14 +15,14 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use rustix::io::fcntl_dupfd_cloexec;
-use rustix::process::{ioctl_tiocsctty, setsid};
+use rustix::process::{Signal, ioctl_tiocsctty, kill_process, kill_process_group, setsid};
 #[cfg(target_os = "linux")]
 use rustix::pty::ioctl_tiocgptpeer;
 use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
 use rustix::stdio::dup2_stderr;
 use rustix::termios::{
-    OptionalActions, OutputModes, Termios, Winsize, isatty, tcgetattr, tcgetwinsize, tcsetattr,
-    tcsetwinsize,
+    OptionalActions, OutputModes, Termios, Winsize, isatty, tcgetattr, tcgetpgrp, tcgetsid,
+    tcgetwinsize, tcsetattr, tcsetwinsize,
 };
 
 use super::signals::is_in_foreground;
@@ -113,6 +113,17 @@ impl Terminal {
     pub(super) fn resize(&self) {
         // A program that asks for the size then gets the one before.
         tcsetwinsize(&self.ours, size()).ok();
+    }
+
+    /// Tells the programs in the command's terminal that it is gone, as the kernel does at a hang-up.
+    pub(super) fn hang_up(&self) {
+        // A program may have ended just now, so errors are ignored.
+        if let Ok(leader) = tcgetsid(&self.ours) {
+            kill_process(leader, Signal::HUP).ok();
+        }
+        if let Ok(group) = tcgetpgrp(&self.ours) {
+            kill_process_group(group, Signal::HUP).ok();
+        }
     }
 
     /// Takes the user's terminal and its size over: at the start, and after the shell had it.

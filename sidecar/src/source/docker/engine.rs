@@ -62,6 +62,8 @@ pub(super) enum EngineError {
 #[serde(rename_all = "PascalCase")]
 pub(super) struct Description {
     #[serde(default)]
+    pub(super) id: String,
+    #[serde(default)]
     config: Config,
     #[serde(default)]
     state: State,
