@@ -166,6 +166,15 @@ fn successor_continues_where_predecessor_ended() {
     assert_eq!((now.total_steps, now.expected_steps), (Some(500), Some(300)));
     assert_eq!((now.eval.count, now.eval.sum, now.eval.best), (2, 13.0, Some(4.0)));
     assert_eq!((now.batch_latency.count, now.batch_latency.sum), (3, 0.06));
+    // The histogram begins again, so its sum does as well.
+    second.record(None, Some(Duration::from_millis(30)));
+    let metrics = ask(&second, "GET /metrics", "host: localhost\r\n");
+    for sample in ["_count 1", "_sum 0.03"] {
+        assert!(
+            metrics.contains(&format!("paceline_batch_duration_seconds{sample}\n")),
+            "{metrics}"
+        );
+    }
     let Reached { acceptable_at, .. } = now.reached;
     assert!(acceptable_at.is_some() && acceptable_at == before.reached.acceptable_at);
     second.report(3.0);

@@ -4,6 +4,9 @@ mod client;
 
 use std::fs;
 use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use client::wait_until;
 use paceline_reporter::Reporter;
@@ -20,6 +23,39 @@ fn wait_for(path: &Path, is_there: impl Fn(&Progress) -> bool) -> Progress {
         found.is_some()
     });
     found.expect("it was waited for")
+}
+
+#[test]
+fn losses_that_a_device_still_computes_are_in_the_last_progress() {
+    let folder = tempfile::tempdir().unwrap();
+    let status = folder.path().join("status.json");
+    let builder = Reporter::builder("vae").status_file(&status).listen("127.0.0.1:0");
+    let reporter = builder.end_timeout(Duration::from_secs(60)).start().unwrap();
+    for loss in [3.0, 5.0, 7.0] {
+        reporter.batch().loss_later(move || {
+            thread::park_timeout(Duration::from_millis(30));
+            loss
+        });
+    }
+    reporter.finish();
+    drop(reporter);
+    let last = wait_for(&status, |progress| progress.state == State::Finished);
+    assert_eq!((last.step, last.eval.sum, last.dropped), (Some(3), 15.0, 0));
+}
+
+#[test]
+fn loss_that_is_never_known_is_counted_and_delays_the_end_by_a_bounded_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let status = folder.path().join("status.json");
+    let builder = Reporter::builder("vae").status_file(&status).listen("127.0.0.1:0");
+    let reporter = builder.start().unwrap();
+    let (known, unknown) = mpsc::channel();
+    reporter.batch().loss_later(move || unknown.recv().unwrap_or(1.0));
+    reporter.finish();
+    drop(reporter);
+    let last = wait_for(&status, |progress| progress.state == State::Finished);
+    assert_eq!((last.eval.count, last.dropped), (0, 1));
+    drop(known);
 }
 
 #[test]

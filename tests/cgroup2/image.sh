@@ -56,7 +56,7 @@ chmod 755 "$stage"
 
 say "Making a virtual machine of Debian trixie with systemd and a Docker engine: a minute or two."
 # libpam-systemd gives each login a session, and dbus-user-session a bus to the user's manager.
-packages=linux-image-cloud-amd64,systemd-sysv,dbus,docker.io,iptables,iproute2,curl
+packages=linux-image-cloud-amd64,systemd-sysv,dbus,docker.io,docker-cli,iptables,iproute2,curl
 packages+=,libpam-systemd,dbus-user-session
 mmdebstrap --quiet --variant=minbase --include="$packages" \
   --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/doc/*' \

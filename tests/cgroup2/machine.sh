@@ -89,12 +89,21 @@ engine=()
 # timer, which ends in a panic.
 export -f machine
 export image
-timeout --foreground "$limit" bash -c 'machine "$@"' machine "${how[@]}" \
-  -serial stdio -serial "file:$scratch/status" \
-  -append 'root=/dev/vda rw console=ttyS0 quiet systemd.show_status=false panic=-1 no_timer_check'" ${engine[*]}" \
-  -drive "file=$image/disk,if=virtio,format=raw,snapshot=on" \
-  -drive "file=$scratch/programs.tar,if=virtio,format=raw,readonly=on" \
-  </dev/null | sed -u 's|\r||' || echo "The virtual machine has failed, or took longer than $limit s." >&2
+run() {
+  timeout --foreground "$limit" bash -c 'machine "$@"' machine "${how[@]}" \
+    -serial stdio -serial "file:$scratch/status" \
+    -append 'root=/dev/vda rw console=ttyS0 quiet systemd.show_status=false panic=-1 no_timer_check'" ${engine[*]}" \
+    -drive "file=$image/disk,if=virtio,format=raw,snapshot=on" \
+    -drive "file=$scratch/programs.tar,if=virtio,format=raw,readonly=on" \
+    </dev/null | sed -u 's|\r||' | tee "$scratch/printed"
+}
+# QEMU sometimes runs half-patched code on another processor while the kernel starts, and the kernel
+# panics. What has not begun may begin again.
+for _ in 1 2 3; do
+  run || echo "The virtual machine has failed, or took longer than $limit s." >&2
+  ! grep -q '^Linux .*: up after' "$scratch/printed" || break
+  echo "The virtual machine has not started." >&2
+done
 
 status="$(tr -cd 0-9 <"$scratch/status")"
 [ -n "$status" ] || { echo "The virtual machine ended without a status of the tests." >&2; exit 1; }

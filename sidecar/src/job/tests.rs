@@ -50,6 +50,24 @@ impl Drop for Busy<'_> {
 }
 
 #[test]
+fn clock_that_is_set_forward_makes_no_long_batch() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("sidecar.sock");
+    let builder = Reporter::builder("vae").listen(&format!("unix:{}", socket.display()));
+    let job = Job::start(builder, Hints::default()).unwrap();
+    let base = job.clock.unix() - 1.0;
+    for step in 1..=6_u32 {
+        let jump = if step > 3 { 3600.0 } else { 0.0 };
+        let at = base + jump + 0.1 * f64::from(step);
+        let body = format!("{{\"loss\":0.5,\"step\":{step},\"at\":{at}}}");
+        assert_eq!(job.post("/v1/report", body.as_bytes()), Some(Posted::Taken));
+    }
+    let latency = job.progress().unwrap().batch_latency;
+    job.close();
+    assert!(latency.count > 0 && latency.sum < 600.0, "{latency:?}");
+}
+
+#[test]
 fn loss_that_is_posted_while_the_job_starts_is_counted() {
     let busy = AtomicBool::new(true);
     thread::scope(|scope| {

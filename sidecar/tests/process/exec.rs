@@ -1,11 +1,12 @@
 //! `exec`: the command's signals, its children, and what it prints.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 
 use paceline_reporter::wire::{Progress, State};
+use rustix::io::{ioctl_fionbio, ioctl_fionread};
 use rustix::process::Signal;
 
 use crate::program::{Bench, Running, append, line, wait_for};
@@ -44,6 +45,34 @@ fn child_that_outlives_the_command_is_read_to_its_end() {
     assert_eq!(printed, line(1) + &line(2));
     let last: Progress = serde_json::from_slice(&fs::read(status).unwrap()).unwrap();
     assert_eq!((last.state, last.eval.count), (State::Failed, 2));
+}
+
+#[test]
+fn exit_code_is_known_where_ends_of_children_were_ignored() {
+    let bench = Bench::new();
+    let ignoring = format!("trap '' CHLD; exec {} exec -- sh -c 'exit 3'", crate::tty::PROGRAM);
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", &ignoring])
+        .env("PACELINE_LISTEN", format!("unix:{}", bench.path("s").display()));
+    let output = command.output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{said}");
+}
+
+#[test]
+fn output_that_must_not_block_is_waited_for() {
+    let bench = Bench::new();
+    let (mut reader, writer) = io::pipe().unwrap();
+    ioctl_fionbio(&writer, true).unwrap();
+    let mut command = under_exec(&bench, &[], "head -c 2000000 /dev/zero; exit 3");
+    let mut running = Running(command.stdout(writer).spawn().unwrap());
+    // The command's ends of the pipe are closed with it.
+    drop(command);
+    wait_for(|| (ioctl_fionread(&reader).unwrap() >= 60_000).then_some(()));
+    let mut printed = Vec::new();
+    reader.read_to_end(&mut printed).unwrap();
+    assert_eq!((printed.len(), running.0.wait().unwrap().code()), (2_000_000, Some(3)));
 }
 
 #[test]

@@ -123,6 +123,65 @@ fn sidecar_begins_again_if_its_state_is_empty_or_cut() {
 }
 
 #[test]
+fn disabled_run_leaves_the_saved_counts() {
+    let bench = Bench::new();
+    let (log, state) = (bench.path("train.log"), bench.path("state.json"));
+    append(&log, &line(1));
+    let words = ["--log", log.to_str().unwrap(), "--state", state.to_str().unwrap()];
+    let running = Running(bench.command(&words).spawn().unwrap());
+    wait_for(|| {
+        fs::read_to_string(&state).is_ok_and(|text| text.contains("\"count\":1")).then_some(())
+    });
+    drop(running);
+    let before = fs::read(&state).unwrap();
+    append(&log, &line(2));
+    let mut disabled =
+        Running(bench.command(&words).env("PACELINE_DISABLED", "1").spawn().unwrap());
+    // It handles the signal once it has started.
+    wait_for(|| {
+        disabled.signal(Signal::TERM);
+        disabled.0.try_wait().unwrap()
+    });
+    assert_eq!(fs::read(&state).unwrap(), before);
+    let _running = Running(bench.command(&words).spawn().unwrap());
+    bench.until(|progress| progress.eval.count == 2);
+}
+
+#[test]
+fn state_that_cannot_be_written_beside_the_log_costs_no_time() {
+    let bench = Bench::new();
+    let (log, state, said) =
+        (bench.path("train.log"), bench.path("state.json"), bench.path("said"));
+    append(&log, &line(1));
+    let program = env!("CARGO_BIN_EXE_paceline-sidecar");
+    let script =
+        format!("ulimit -f 0; exec {program} --log {} --state {}", log.display(), state.display());
+    let mut command = Command::new("sh");
+    let socket = format!("unix:{}", bench.path("sidecar.sock").display());
+    // A pipe has no length, unlike a file.
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    command.args(["-c", &script]).env("PACELINE_LISTEN", socket).stderr(writer);
+    let running = Running(command.spawn().unwrap());
+    drop(command);
+    bench.until(|progress| progress.eval.count == 1);
+    let path = format!("/proc/{}/stat", running.0.id());
+    let ticks = || -> u64 {
+        let stat = fs::read_to_string(&path).unwrap();
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+        fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+    };
+    let before = ticks();
+    thread::park_timeout(Duration::from_secs(3));
+    let used = ticks() - before;
+    assert!(used < 30, "{used} ticks in 3 s");
+    assert!(!bench.path("state.json.new").exists(), "{}", said.display());
+    drop(running);
+    let mut all = String::new();
+    reader.read_to_string(&mut all).unwrap();
+    assert_eq!(all.matches("cannot write --state").count(), 1, "{all}");
+}
+
+#[test]
 fn container_that_does_not_exist_is_named() {
     let bench = Bench::new();
     let socket = bench.path("engine.sock");

@@ -55,6 +55,25 @@ fn command_in_a_terminal_is_read_and_gets_signals() {
     assert_eq!(running.0.wait().unwrap().code(), Some(5));
 }
 
+#[test]
+fn reader_that_goes_away_hangs_the_terminal_up() {
+    // One command ends by the hang-up, another one ignores it and goes on to its end.
+    for (trap, code) in [("", 129), ("trap '' HUP;", 7)] {
+        let bench = Bench::new();
+        let script = format!(
+            "{trap} i=0; while [ $i -lt 4000 ]; do i=$((i+1)); \
+             echo {}; done; exit 7",
+            "x".repeat(200)
+        );
+        let mut command = in_terminal(&bench, &script);
+        let mut running = Running(command.stdout(Stdio::piped()).spawn().unwrap());
+        let mut output = running.0.stdout.take().unwrap();
+        output.read_exact(&mut [0; 100]).unwrap();
+        drop(output);
+        assert_eq!(running.0.wait().unwrap().code(), Some(code), "{trap}");
+    }
+}
+
 /// A user's terminal with a program in its foreground.
 pub(crate) struct User {
     keys: File,
@@ -118,6 +137,33 @@ fn keys_and_size_of_the_users_terminal_reach_the_command() {
     assert_eq!(user.program.0.wait().unwrap().code(), Some(6));
     let after = tcgetattr(&user.theirs).unwrap().local_modes;
     assert_eq!(after, user.before, "the terminal is given back");
+}
+
+#[test]
+fn signal_of_a_process_reaches_the_command_in_the_foreground() {
+    let bench = Bench::new();
+    let script =
+        "trap 'echo got $((6 * 7)); exit 3' INT; echo ready; while true; do sleep 0.05; done";
+    let mut user = User::runs(&bench, &[PROGRAM, "exec", "--", "sh", "-c", script]);
+    user.sees("ready\r\n");
+    user.program.signal(Signal::INT);
+    user.sees("got 42\r\n");
+    assert_eq!(user.program.0.wait().unwrap().code(), Some(3));
+}
+
+#[test]
+fn key_reaches_a_command_in_a_process_group_of_its_own_once() {
+    let bench = Bench::new();
+    // `set -m` gives the command of the inner shell a group of its own.
+    let inner =
+        "trap 'echo got $((6 * 7)); exit 4' INT; echo ready; while true; do sleep 0.05; done";
+    let leads =
+        format!("import os, sys; os.setpgid(0, 0); os.execvp('sh', ['sh', '-c', {inner:?}])");
+    let mut user = User::runs(&bench, &[PROGRAM, "exec", "--", "python3", "-c", &leads]);
+    user.sees("ready\r\n");
+    user.types("\u{3}");
+    user.sees("got 42\r\n");
+    assert_eq!(user.program.0.wait().unwrap().code(), Some(4));
 }
 
 #[test]

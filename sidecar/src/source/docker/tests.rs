@@ -5,6 +5,7 @@ use std::time::Duration;
 use paceline_grammar::Patterns;
 use paceline_lines::terminal::wrapping::Stream;
 use paceline_reporter::Reporter;
+use paceline_reporter::wire::Progress;
 use proptest::prelude::*;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -12,9 +13,9 @@ use tokio::net::UnixListener;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-use super::Container;
 use super::engine::{Engine, EngineError};
 use super::frames::Frames;
+use super::{Container, SeenSoFar};
 use crate::job::Job;
 use crate::merger::Hints;
 
@@ -124,6 +125,59 @@ async fn engine_answers_are_read_and_refusals_keep_its_message() {
     assert!(requests[0].starts_with("GET /containers/job/json HTTP/1.1\r\n"), "{}", requests[0]);
     let attach = "POST /containers/job/attach?stdout=1&stderr=1&stream=1&logs=1 HTTP/1.1\r\n";
     assert!(requests[3].starts_with(attach), "{}", requests[3]);
+}
+
+/// The progress after a container's whole output was read, and how much of it that was.
+async fn read_to_end(
+    before: Option<(Progress, SeenSoFar)>,
+    id: &str,
+    output: &str,
+) -> (Progress, SeenSoFar) {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("engine.sock");
+    let listener = UnixListener::bind(&path).unwrap();
+    let socket = folder.path().join("sidecar.sock");
+    let builder = Reporter::builder("vae").listen(&format!("unix:{}", socket.display()));
+    let (progress, seen) = before.unzip();
+    let builder = progress.into_iter().fold(builder, paceline_reporter::Builder::resume);
+    let job = Job::start(builder, Hints::default()).unwrap();
+    let container = Container::of_engine(Engine::Unix(path), &job, "job", &Patterns::default());
+    container.seen.lock().clone_from(&seen.unwrap_or_default());
+    let seen = container.seen();
+    let described = |running: bool| {
+        let body = serde_json::json!({"Id": id, "State": {"Running": running, "ExitCode": 0},
+            "Config": {"Tty": true}});
+        answer("200 OK", &body.to_string())
+    };
+    let attached =
+        format!("HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n{output}");
+    let answers = [described(true), attached, described(false)];
+    let answers = answers.each_ref().map(String::as_str);
+    let (_stop, stopped) = watch::channel(false);
+    let (_, ended) = tokio::join!(serve(listener, &answers), container.run(stopped));
+    assert_eq!(ended, Some(true));
+    let progress = job.progress().unwrap();
+    job.close();
+    let seen = seen.lock().clone();
+    (progress, seen)
+}
+
+#[tokio::test]
+async fn output_that_an_earlier_sidecar_has_reported_is_not_counted_again() {
+    let line =
+        |step: u32| format!("iter {step}: loss {:.4}, time 20.00ms\n", 5.0 / f64::from(step));
+    let lines = |steps: std::ops::RangeInclusive<u32>| steps.map(line).collect::<Vec<_>>().concat();
+    let first = Box::pin(read_to_end(None, "a", &lines(1..=3))).await;
+    assert_eq!(
+        (first.0.eval.count, first.1.bytes),
+        (3, u64::try_from(lines(1..=3).len()).unwrap())
+    );
+    let second = Box::pin(read_to_end(Some(first.clone()), "a", &lines(1..=5))).await;
+    assert_eq!((second.0.eval.count, second.0.step), (5, Some(5)));
+    assert_eq!(second.1.bytes, u64::try_from(lines(1..=5).len()).unwrap());
+    // Another container of this name has reported nothing yet.
+    let (other, _) = Box::pin(read_to_end(Some(first), "b", &lines(1..=5))).await;
+    assert_eq!(other.eval.count, 8);
 }
 
 #[tokio::test]
