@@ -101,7 +101,7 @@ run() {
 # panics. What has not begun may begin again.
 for _ in 1 2 3; do
   run || echo "The virtual machine has failed, or took longer than $limit s." >&2
-  ! grep -q '^Linux .*: up after' "$scratch/printed" || break
+  ! grep -q ': up after [0-9]' "$scratch/printed" || break
   echo "The virtual machine has not started." >&2
 done
 

@@ -20,7 +20,7 @@ until_ok() {
 files() {
   find / -xdev \( -path /proc -o -path /sys -o -path /tmp -o -path /files -o -path /var/log -o -path /var/lib/docker \
     -o -path /var/lib/containerd -o -path /var/lib/systemd -o -path /var/lib/dpkg -o -path /var/lib/apt \
-    -o -path /var/cache/apt -o -path /var/tmp \) -prune -o -print | sort
+    -o -path /var/cache/apt -o -path /var/cache/debconf -o -path /var/tmp \) -prune -o -print | sort
 }
 limit() { cat "/sys/fs/cgroup/system.slice/docker-$(docker inspect --format '{{.Id}}' "$1").scope/cpu.max"; }
 is_limited() { [ "$(limit "$1" | cut -d ' ' -f 1)" != max ]; }
