@@ -61,5 +61,6 @@ done
 ! systemctl cat paceline >/dev/null 2>&1 || fail "the unit is still there"
 files >/tmp/after
 if ! diff /tmp/before /tmp/after; then fail "the purge leaves files, or takes others"; fi
-[ -z "$(find /run /var/lib /etc -xdev -iname '*paceline*' ! -name 'paceline-tests*' ! -path '*/docker/*')" ] || fail "the purge leaves files"
+left="$(find /run /var/lib /etc -xdev -iname '*paceline*' ! -name '*paceline-tests*' ! -path '*/docker/*')"
+[ -z "$left" ] || fail "the purge leaves $left"
 echo "The packages were installed, the limits moved, and the purge left nothing."
