@@ -35,7 +35,7 @@ pub const FORMAT: &str = "PACELINE_LOG_FORMAT";
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Args)]
 pub struct LogArgs {
     /// The format of the log: text, or json with one object per line [default: text]
-    #[arg(long, global = true, env = FORMAT, value_name = "FORMAT", value_enum)]
+    #[arg(long, global = true, help_heading = "Log", env = FORMAT, value_name = "FORMAT", value_enum)]
     pub log_format: Option<Format>,
 }
 

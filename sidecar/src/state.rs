@@ -4,21 +4,13 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use paceline_reporter::wire::Progress;
 use serde::{Deserialize, Serialize};
 
-use crate::clock::Clock;
 use crate::follow::open_regular;
-use crate::job::Job;
-use crate::say::say;
-use crate::source::docker::{SeenSoFar, Shared};
-use crate::source::files::Files;
 use crate::{csv, follow, tfevents};
 
-/// The least time between two tries to write a state, where the first has failed.
-const RETRY: Duration = Duration::from_secs(1);
 /// The most bytes of a state that are read. One with the positions of a thousand event files is far shorter.
 const MAX_STATE: u64 = 64 << 20;
 
@@ -57,6 +49,15 @@ pub struct SavedFiles {
     pub events: BTreeMap<PathBuf, tfevents::folder::Saved>,
 }
 
+/// How much of a container's output was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeenSoFar {
+    /// The container's id.
+    pub id: String,
+    /// The bytes of its output, from its start.
+    pub bytes: u64,
+}
+
 impl Saved {
     /// Reads the state of the previous sidecar. An error means that the file is something else, or
     /// cannot be read.
@@ -92,56 +93,6 @@ impl Saved {
         let written = File::create_new(&new).and_then(|mut file| file.write_all(&bytes));
         // What a full disk cut short is of no use.
         written.and_then(|()| fs::rename(&new, path)).inspect_err(|_| drop(fs::remove_file(&new)))
-    }
-}
-
-/// Writes the state of a sidecar when its progress has changed.
-#[derive(Debug)]
-pub struct StateFile<'a> {
-    path: &'a Path,
-    clock: Clock,
-    /// The counts of losses and batches that were written last.
-    written: Option<(u64, u64)>,
-    /// When the last write has failed.
-    failed_at: Option<Duration>,
-}
-
-impl<'a> StateFile<'a> {
-    /// The file at this path.
-    pub fn new(path: &'a Path) -> Self {
-        Self { path, clock: Clock::start(), written: None, failed_at: None }
-    }
-
-    /// Writes what has changed. A failed write, for example on a full disk, is tried again later: its own
-    /// changes in the folder wake the reader of a log there.
-    pub fn save(&mut self, job: &Job, files: &Files, containers: &[(String, Shared)]) {
-        let waits = |at: Duration| self.clock.elapsed().saturating_sub(at) < RETRY;
-        if !self.failed_at.is_some_and(waits) {
-            self.save_last(job, files, containers);
-        }
-    }
-
-    /// The same at the end, without waiting.
-    pub fn save_last(&mut self, job: &Job, files: &Files, containers: &[(String, Shared)]) {
-        // No container's output is read meanwhile, so that progress and positions fit each other.
-        let seen: Vec<_> = containers.iter().map(|(name, seen)| (name, seen.lock())).collect();
-        // Without progress, as under `PACELINE_DISABLED`, what an earlier run has counted stays.
-        let Some(progress) = job.progress() else { return };
-        let counts = (progress.eval.count, progress.batch_latency.count);
-        if self.written == Some(counts) {
-            return;
-        }
-        let containers =
-            seen.iter().map(|(name, seen)| (String::clone(name), SeenSoFar::clone(seen))).collect();
-        let saved = Saved { progress: Some(progress), files: files.saved(), containers };
-        let outcome = saved.write(self.path);
-        if let Err(error) = &outcome
-            && self.failed_at.is_none()
-        {
-            say(format_args!("cannot write --state {}: {error}; retrying", self.path.display()));
-        }
-        self.failed_at = outcome.is_err().then(|| self.clock.elapsed());
-        self.written = outcome.is_ok().then_some(counts);
     }
 }
 

@@ -21,6 +21,8 @@ const DEFAULT_HOST: &str = "unix:///var/run/docker.sock";
 const DEFAULT_CRI: &str = "unix:///run/containerd/containerd.sock";
 /// What is at the address of a Docker engine.
 const DOCKER: &str = "the Docker engine";
+/// The heading of these options, which every command has, in its help.
+const HEADING: &str = "The jobs' machine";
 /// How long an engine may take to answer first. One that is starting, or overloaded, needs seconds.
 const FIRST_ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -41,7 +43,7 @@ pub(super) struct EngineArgs {
     /// What runs the jobs: containers, jobs of `paceline exec`, or both under one policy; or a Kubernetes node
     #[arg(
         long,
-        global = true,
+        global = true, help_heading = HEADING,
         env = "PACELINE_RUNTIME",
         value_name = "KIND,…",
         value_enum,
@@ -51,20 +53,20 @@ pub(super) struct EngineArgs {
     runtime: Vec<Kind>,
 
     /// Only this user's jobs of `paceline exec`: it needs no root. With `exec`, use the user's systemd
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = HEADING)]
     pub(super) user: bool,
 
     /// The CRI socket of a Kubernetes node's container runtime, for `--runtime cri`
-    #[arg(long, global = true, env = "CONTAINER_RUNTIME_ENDPOINT", value_name = "unix://PATH", default_value = DEFAULT_CRI)]
+    #[arg(long, global = true, help_heading = HEADING, env = "CONTAINER_RUNTIME_ENDPOINT", value_name = "unix://PATH", default_value = DEFAULT_CRI)]
     pub(super) cri: String,
 
     /// The socket or address of the Docker engine
-    #[arg(long, global = true, env = "DOCKER_HOST", value_name = "unix://PATH|tcp://HOST:PORT", default_value = DEFAULT_HOST)]
+    #[arg(long, global = true, help_heading = HEADING, env = "DOCKER_HOST", value_name = "unix://PATH|tcp://HOST:PORT", default_value = DEFAULT_HOST)]
     pub(super) host: String,
 
     /// The machine's /proc. Set it in a container that has the machine's /proc mounted
     /// elsewhere
-    #[arg(long, global = true, env = "PACELINE_PROC", value_name = "DIR", default_value = "/proc")]
+    #[arg(long, global = true, help_heading = HEADING, env = "PACELINE_PROC", value_name = "DIR", default_value = "/proc")]
     pub(super) proc: PathBuf,
 }
 

@@ -11,6 +11,7 @@ mod replay;
 mod run;
 #[cfg(feature = "watch")]
 mod show;
+mod state_file;
 mod values;
 
 use std::env;

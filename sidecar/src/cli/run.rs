@@ -12,13 +12,13 @@ use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
 use super::args::SourceArgs;
+use super::state_file::StateFile;
 use super::{Failure, chain};
 use crate::job::Job;
 use crate::say::say;
 use crate::source::datagram;
 use crate::source::docker::Container;
 use crate::source::files::Files;
-use crate::state::StateFile;
 
 /// Runs until SIGTERM or SIGINT, or until all containers have ended.
 pub(super) fn run(args: &SourceArgs) -> Result<ExitCode, Failure> {

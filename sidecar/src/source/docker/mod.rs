@@ -15,7 +15,6 @@ use std::time::Duration;
 
 use paceline_grammar::Patterns;
 use paceline_lines::terminal::wrapping::Stream;
-use serde::{Deserialize, Serialize};
 use tokio::io::AsyncReadExt;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
@@ -26,6 +25,7 @@ use crate::job::{Age, Job};
 use crate::merger::{Kind, SourceId};
 use crate::say::say;
 use crate::source::text::Text;
+use crate::state::SeenSoFar;
 
 /// Wait before attaching again after a failure.
 const ATTACH_BACKOFF: Duration = Duration::from_secs(1);
@@ -55,16 +55,7 @@ pub struct Container {
     said: Option<String>,
 }
 
-/// How much of a container's output was read.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SeenSoFar {
-    /// The container's id.
-    id: String,
-    /// The bytes of its output, from its start.
-    bytes: u64,
-}
-
-/// The same, of a container that is being read. While it is locked, nothing of the container is reported.
+/// How much of the output of a container was read so far. While it is locked, nothing of the container is reported.
 #[derive(Clone, Debug, Default)]
 pub struct Shared(Arc<Mutex<SeenSoFar>>);
 

@@ -13,11 +13,12 @@ use tokio::net::UnixListener;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
+use super::Container;
 use super::engine::{Engine, EngineError};
 use super::frames::Frames;
-use super::{Container, SeenSoFar};
 use crate::job::Job;
 use crate::merger::Hints;
+use crate::state::SeenSoFar;
 
 fn frame(stream: u8, text: &[u8]) -> Vec<u8> {
     let length = u32::try_from(text.len()).unwrap().to_be_bytes();
