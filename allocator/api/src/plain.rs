@@ -100,6 +100,44 @@ pub fn fit(text: &str, width: usize) -> String {
     cut
 }
 
+/// The text in lines of at most `width` columns. The first line begins with the first of `starts`, the others
+/// with the second.
+pub fn wrap(text: &str, starts: (&str, &str), width: usize) -> String {
+    let (first, others) = starts;
+    let room = width.saturating_sub(first.width().max(others.width())).max(1);
+    let mut lines = String::new();
+    let mut line = first.to_owned();
+    let mut begun = false;
+    for word in text.split_whitespace().flat_map(|word| parts(word, room)) {
+        if begun && line.width() + 1 + word.width() > width {
+            lines += &line;
+            lines.push('\n');
+            others.clone_into(&mut line);
+            begun = false;
+        }
+        if begun {
+            line.push(' ');
+        }
+        line += word;
+        begun = true;
+    }
+    lines + &line + "\n"
+}
+
+/// A word in parts of at most `width` columns; a single character may be wider.
+fn parts(mut word: &str, width: usize) -> impl Iterator<Item = &str> {
+    std::iter::from_fn(move || {
+        let mut used = 0;
+        let end = word.char_indices().find_map(|(at, c)| {
+            used += c.width().unwrap_or(0);
+            (at > 0 && used > width).then_some(at)
+        });
+        let (part, rest) = word.split_at(end.unwrap_or(word.len()));
+        word = rest;
+        (!part.is_empty()).then_some(part)
+    })
+}
+
 /// The text, plain, in exactly `width` columns, aligned left.
 pub fn left(text: &str, width: usize) -> String {
     let cut = fit(text, width);
@@ -115,10 +153,15 @@ pub fn right(text: &str, width: usize) -> String {
 
 /// Prints to standard output. A reader that closes the pipe early is not an error.
 pub fn print(text: &str) -> io::Result<()> {
+    print_if_read(text).map(|_| ())
+}
+
+/// The same; returns whether there is still a reader, for what goes on to print.
+pub fn print_if_read(text: &str) -> io::Result<bool> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        printed => printed.map_err(|error| unprinted(&error)),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        printed => printed.map(|()| true).map_err(|error| unprinted(&error)),
     }
 }
 
@@ -131,6 +174,16 @@ pub fn unprinted(error: &io::Error) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn wrapped_lines_fit_and_lose_nothing() {
+        let text = format!("see {} and {}", "x".repeat(45), "学".repeat(30));
+        let wrapped = wrap(&text, ("- ", "  "), 20);
+        assert!(wrapped.lines().all(|line| line.width() <= 20), "{wrapped}");
+        let all: String = wrapped.split_whitespace().skip(1).collect();
+        assert_eq!(all, text.split_whitespace().collect::<String>());
+        assert_eq!(wrap("", ("", ""), 20), "\n");
+    }
 
     #[test]
     fn control_characters_are_escaped() {

@@ -23,6 +23,8 @@ const NEEDED: [&str; 2] = ["cpu", "cpuacct"];
 const USEFUL: [&str; 2] = ["memory", "blkio"];
 /// The most groups below a job's that are looked at.
 const MAX_GROUPS: usize = 256;
+/// The most groups that one call removes, with the steps to them.
+const MAX_REMOVED: usize = 65_536;
 /// The most processes of a job that are listed.
 pub const MAX_PROCESSES: usize = 4096;
 
@@ -85,7 +87,7 @@ impl JobGroup {
     /// The processes in the group and below it: at most [`MAX_PROCESSES`].
     pub fn processes(&self) -> Vec<u32> {
         let mut found = Vec::new();
-        for folder in below(self.group.cpu_folder()) {
+        for folder in below(self.group.cpu_folder()).0 {
             let text = small_file::read(&folder.join("cgroup.procs")).unwrap_or_default();
             found.extend(text.lines().filter_map(|line| line.parse::<u32>().ok()));
             if found.len() >= MAX_PROCESSES {
@@ -96,9 +98,24 @@ impl JobGroup {
         found
     }
 
-    /// Whether no process is left in the group.
+    /// Whether no process is left in the group. If it has more groups below it than are looked at, it is not
+    /// empty.
     pub fn is_empty(&self) -> bool {
-        self.processes().is_empty()
+        let (groups, is_all) = below(self.group.cpu_folder());
+        let has_none = |group: &PathBuf| {
+            small_file::read(&group.join("cgroup.procs")).unwrap_or_default().trim().is_empty()
+        };
+        match self.is_populated() {
+            Some(is_populated) => !is_populated,
+            None => is_all && groups.iter().all(has_none),
+        }
+    }
+
+    /// Whether there is a process in the group or below it, as the kernel of version 2 shows it.
+    fn is_populated(&self) -> Option<bool> {
+        let events = small_file::read(&self.group.cpu_folder().join("cgroup.events")).ok()?;
+        let line = events.lines().find_map(|line| line.strip_prefix("populated "))?;
+        Some(line.trim() != "0")
     }
 
     /// Removes the group and those below it; fails while there are processes in it.
@@ -110,12 +127,7 @@ impl JobGroup {
 /// Removes one folder of a job's group. The folder of all jobs goes with the last one, unless it was
 /// opened to other users.
 fn remove(folder: &Path) -> io::Result<()> {
-    for group in below(folder).iter().rev() {
-        match fs::remove_dir(group) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            Ok(()) | Err(_) => {}
-        }
-    }
+    remove_with_all_below(folder)?;
     if let Some(parent) = folder.parent().filter(|it| it.ends_with(PARENT))
         && fs::metadata(parent).is_ok_and(|it| it.mode() & 0o022 == 0)
     {
@@ -125,18 +137,42 @@ fn remove(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A group and all below it, each before those below itself.
-fn below(folder: &Path) -> Vec<PathBuf> {
+/// Removes a group, and first those below it.
+fn remove_with_all_below(folder: &Path) -> io::Result<()> {
+    let mut at = folder.to_owned();
+    for _ in 0..MAX_REMOVED {
+        let child = groups_in(&at).next();
+        if let Some(child) = child {
+            at = child;
+            continue;
+        }
+        match fs::remove_dir(&at) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) if at == folder => return Ok(()),
+            Ok(()) | Err(_) => drop(at.pop()),
+        }
+    }
+    Err(io::Error::other("it has too many groups below it"))
+}
+
+/// The groups directly below one.
+fn groups_in(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    folders.map(|entry| entry.path())
+}
+
+/// A group and those below it, each before those below itself, and whether these are all.
+fn below(folder: &Path) -> (Vec<PathBuf>, bool) {
     let mut found = vec![folder.to_owned()];
     let mut at = 0;
     while let Some(next) = found.get(at).filter(|_| found.len() < MAX_GROUPS) {
-        let entries = fs::read_dir(next).into_iter().flatten().flatten();
-        let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-        let folders: Vec<PathBuf> = folders.map(|entry| entry.path()).collect();
-        found.extend(folders);
+        let groups: Vec<PathBuf> = groups_in(next).collect();
+        found.extend(groups);
         at += 1;
     }
-    found
+    let is_all = at == found.len();
+    (found, is_all)
 }
 
 #[cfg(test)]

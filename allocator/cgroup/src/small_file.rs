@@ -12,12 +12,20 @@ const SHORT_READ: usize = PAGE / 2;
 
 /// The text of the file at `path`. A file of half a page or more takes further system calls.
 pub fn read(path: &Path) -> io::Result<String> {
+    read_at_most(path, usize::MAX)
+}
+
+/// The same; a file that is longer than `most` bytes is an error.
+pub fn read_at_most(path: &Path, most: usize) -> io::Result<String> {
     let mut file = File::open(path)?;
     let (mut page, mut text) = ([0; PAGE], Vec::new());
     loop {
         match file.read(&mut page) {
             Ok(bytes) => {
                 text.extend_from_slice(page.get(..bytes).unwrap_or_default());
+                if text.len() > most {
+                    return Err(io::ErrorKind::FileTooLarge.into());
+                }
                 if bytes < SHORT_READ {
                     break;
                 }
@@ -43,6 +51,8 @@ mod tests {
             let text: String = ('a'..='z').cycle().take(size).collect();
             fs::write(&path, &text).unwrap();
             assert_eq!(read(&path).unwrap(), text, "{size}");
+            assert_eq!(read_at_most(&path, size).unwrap(), text, "{size}");
+            assert!(size == 0 || read_at_most(&path, size - 1).is_err(), "{size}");
         }
         assert_eq!(read(Path::new("/no/file")).unwrap_err().kind(), io::ErrorKind::NotFound);
     }

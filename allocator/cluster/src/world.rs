@@ -39,8 +39,17 @@ pub struct World {
 struct Machine {
     member: Member,
     agent: Option<Agent>,
+    /// Whether its agent has answered, and did so last time.
+    answers: bool,
     /// Why it has no new report.
     trouble: Option<String>,
+}
+
+impl Machine {
+    /// Whether a job may move there: only an agent can prove that the job goes on, and undo the move.
+    fn accepts_jobs(&self) -> bool {
+        self.member.takes_tasks && self.answers
+    }
 }
 
 /// The reports of an agent's current run.
@@ -109,14 +118,14 @@ impl World {
         for member in members {
             let machine = self.machines.entry(member.name.clone()).or_insert_with(|| {
                 news = true;
-                Machine { member: member.clone(), agent: None, trouble: None }
+                Machine { member: member.clone(), agent: None, answers: false, trouble: None }
             });
             machine.trouble.clone_from(&member.trouble);
             machine.member.clone_from(member);
             if member.trouble.is_none() {
                 let spec = NodeSpec { name: member.name.clone(), cpus: member.cpus };
                 self.engine.join(&spec, member.memory);
-                self.engine.set_accepts_jobs(&member.name, member.takes_tasks);
+                self.engine.set_accepts_jobs(&member.name, machine.accepts_jobs());
             } else if machine.agent.take().is_some() {
                 self.forget_machine(&member.name);
                 news = true;
@@ -136,7 +145,14 @@ impl World {
             && machine.member.trouble.is_none()
         {
             machine.trouble = Some(why.to_owned());
+            machine.answers = false;
+            self.engine.set_accepts_jobs(name, false);
         }
+    }
+
+    /// Whether the agent of a machine has answered, and did so last time.
+    pub(super) fn answers(&self, name: &str) -> bool {
+        self.machines.get(name).is_some_and(|machine| machine.answers)
     }
 
     /// Takes in an agent's snapshot, which arrived at `now`. Returns whether the policy should
@@ -153,6 +169,8 @@ impl World {
             return false;
         }
         machine.trouble = None;
+        machine.answers = true;
+        self.engine.set_accepts_jobs(name, machine.accepts_jobs());
         if machine.agent.as_ref().is_some_and(|agent| Arc::ptr_eq(&agent.latest, said)) {
             return false;
         }

@@ -92,9 +92,13 @@ pub(crate) fn seems_meant(metadata: &Cursor<'_>, root: &Cursor<'_>) -> bool {
     if has("labels", |key| [ENABLE, OLD_ENABLE].contains(&key)) {
         return false;
     }
+    has("annotations", |key| key.starts_with(PREFIX)) || is_opted_in_above(root)
+}
+
+/// Whether the workload has the label that its pods need.
+pub(crate) fn is_opted_in_above(root: &Cursor<'_>) -> bool {
     let above = root.map("metadata").ok().flatten();
-    has("annotations", |key| key.starts_with(PREFIX))
-        || above.is_some_and(|above| opts_in(&above).unwrap_or(false))
+    above.is_some_and(|above| opts_in(&above).unwrap_or(false))
 }
 
 /// The mark of an earlier injection.

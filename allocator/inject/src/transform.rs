@@ -259,7 +259,13 @@ impl Walk<'_> {
         root: &Cursor<'_>,
         object: &Object,
     ) -> Result<(), Problem> {
-        let Some(pod) = Pod::at(place)? else { return Ok(()) };
+        let Some(pod) = Pod::at(place)? else {
+            let injects = !matches!(self.pass, Pass::Remove { .. });
+            if injects && place.map("spec")?.is_some() && pod::is_opted_in_above(root) {
+                self.note(object, &place.field, Change::NotOptedIn);
+            }
+            return Ok(());
+        };
         if let Pass::Remove { only_opted_in } = self.pass {
             let mark = pod::mark(&pod.metadata)?;
             let Some(mark) =

@@ -35,8 +35,11 @@ fn template_whose_workload_alone_has_the_label_is_named() {
     let text = "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: a\n  labels: {paceline.dev/enable: \"true\"}\n\
                 spec:\n  template:\n    metadata: {labels: {app: a}}\n    spec:\n      containers:\n      \
                 - name: job\n        command: [a]\n";
-    let expected = format!("document 1, Job \"a\": spec.template: {LEFT}");
-    assert_eq!(notes(text, Action::Inject), [expected]);
+    let expected = [format!("document 1, Job \"a\": spec.template: {LEFT}")];
+    assert_eq!(notes(text, Action::Inject), expected);
+    let without = text.replace("    metadata: {labels: {app: a}}\n", "");
+    assert_eq!(notes(&without, Action::Inject), expected);
+    assert!(notes(&without, Action::Remove).is_empty());
 }
 
 #[test]

@@ -169,6 +169,8 @@ fn report(files: &[PathBuf], outcomes: &[Outcome], action: Action, log: &Log) {
 fn join(outcomes: &[Outcome]) -> String {
     let mut all = String::new();
     for Outcome { text, .. } in outcomes {
+        // A byte order mark belongs to the start of a text.
+        let text = if all.is_empty() { text } else { text.trim_start_matches('\u{feff}') };
         if !all.is_empty() {
             all.push_str(if all.ends_with('\n') { "" } else { "\n" });
             all.push_str(if text.starts_with("---") { "" } else { "---\n" });
@@ -189,5 +191,7 @@ mod tests {
         let all = join(&texts.map(outcome));
         assert_eq!(all, "a: 1\n---\nb: 2\n---\nc: 3\n");
         assert_eq!(join(&[outcome("a: 1")]), "a: 1");
+        let marked = join(&["\u{feff}a: 1\n", "\u{feff}b: 2\n"].map(outcome));
+        assert_eq!(marked, "\u{feff}a: 1\n---\nb: 2\n");
     }
 }

@@ -9,7 +9,7 @@ use clap::Args;
 use paceline_api::figures::{latency, number, share, span, steps, until};
 use paceline_api::live::order::Guard;
 use paceline_api::live::snapshot::{JobView, MoveView, NodeView, Snapshot, Standing};
-use paceline_api::plain::{fit, plain_json, print};
+use paceline_api::plain::{fit, plain, plain_json, print, wrap};
 use paceline_api::table::{Column, Table};
 use paceline_server::control::{AskError, Reply, Request};
 
@@ -159,8 +159,11 @@ fn text(snapshot: &Snapshot) -> String {
         lines.extend(gangs(snapshot));
         lines.push(String::new());
     }
-    lines.extend(remarks(snapshot));
-    lines.iter().map(|line| fit(line.trim_end(), WIDTH) + "\n").collect()
+    let cut = lines.iter().map(|line| fit(line.trim_end(), WIDTH) + "\n");
+    // A remark ends with what to do.
+    let whole =
+        remarks(snapshot).into_iter().map(|remark| wrap(&plain(&remark), ("", "  "), WIDTH));
+    cut.chain(whole).collect()
 }
 
 /// The process, its machine and its policy.

@@ -1,33 +1,17 @@
 //! Wraps text to lines that fit a terminal.
 
-use unicode_width::UnicodeWidthStr;
-
 /// The largest width of a line, in columns.
 pub(crate) const WIDTH: usize = 100;
 
 /// Wraps the text to lines of at most `WIDTH`. The first line begins with `first`, the rest with `others`.
 pub(crate) fn wrap(text: &str, first: &str, others: &str) -> String {
-    let mut lines = String::new();
-    let mut line = first.to_owned();
-    let mut begun = false;
-    for word in text.split_whitespace() {
-        if begun && line.width() + 1 + word.width() > WIDTH {
-            lines += &line;
-            lines.push('\n');
-            others.clone_into(&mut line);
-            begun = false;
-        }
-        if begun {
-            line.push(' ');
-        }
-        line += word;
-        begun = true;
-    }
-    lines + &line + "\n"
+    paceline_api::plain::wrap(text, (first, others), WIDTH)
 }
 
 #[cfg(test)]
 mod tests {
+    use unicode_width::UnicodeWidthStr;
+
     use super::*;
 
     #[test]

@@ -83,6 +83,27 @@ fn processes_below_the_group_count_and_are_bounded() {
 }
 
 #[test]
+fn more_groups_than_are_looked_at_are_not_empty_and_can_be_removed() {
+    let machine = Machine::new("user");
+    let group = machine.job("user");
+    let folder = group.cgroup().cpu_folder().to_owned();
+    fs::write(folder.join("cgroup.procs"), "").unwrap();
+    assert!(group.is_empty());
+    let outer = folder.join("outer");
+    for inner in 0..2 * MAX_GROUPS {
+        fs::create_dir_all(outer.join(inner.to_string())).unwrap();
+    }
+    assert!(!group.is_empty(), "a process may be in one that is not looked at");
+    // Version 2 says of all groups below whether there is one.
+    fs::write(folder.join("cgroup.events"), "populated 0\nfrozen 0\n").unwrap();
+    assert!(group.is_empty());
+    fs::write(folder.join("cgroup.events"), "populated 1\nfrozen 0\n").unwrap();
+    assert!(!group.is_empty());
+    remove_with_all_below(&outer).unwrap();
+    assert!(!outer.exists());
+}
+
+#[test]
 fn last_job_takes_the_folder_of_all_with_it() {
     let machine = Machine::new("");
     let job = machine.job("");

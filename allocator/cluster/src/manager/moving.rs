@@ -43,6 +43,10 @@ impl MigrationHost for Manager {
         if !target.takes_tasks {
             return Err(format!("{to} no longer takes tasks"));
         }
+        // Without it, nothing could prove there that the job goes on, nor undo the move.
+        if !self.world.answers(to) {
+            return Err(format!("the agent of {to} does not answer"));
+        }
         Ok(Move {
             job: job.to_string(),
             from: from.clone(),

@@ -147,6 +147,7 @@ fn jobs_of_one_name_on_two_machines_get_distinct_names() {
 fn machine_in_trouble_has_no_jobs() {
     let mut world = world(&["w1", "w2"]);
     world.receive(at(1.0), "w1", &said(1.0, &[job("vae", 1.0, 1)]));
+    world.receive(at(1.0), "w2", &said(1.0, &[]));
     let down = Member { trouble: Some("down".to_owned()), ..member("w1") };
     assert!(world.machines(&[down.clone(), member("w2")]));
     assert!(
@@ -165,11 +166,30 @@ fn machine_in_trouble_has_no_jobs() {
 fn machine_that_takes_no_tasks_is_not_a_target() {
     let mut world = world(&["w1", "w2"]);
     world.receive(at(1.0), "w1", &said(1.0, &[job("vae", 1.0, 1)]));
+    world.receive(at(1.0), "w2", &said(1.0, &[]));
     let drained = Member { takes_tasks: false, ..member("w1") };
     assert!(!world.machines(&[drained, member("w2")]), "its jobs continue");
     let frame = frame(&mut world, 2.0);
     let listed: Vec<&str> = frame.nodes.iter().map(|node| node.name.as_str()).collect();
     assert_eq!((frame.jobs.len(), listed), (1, vec!["w2"]));
+}
+
+#[test]
+fn machine_whose_agent_does_not_answer_is_not_a_target() {
+    let mut world = world(&["w1", "w2"]);
+    let targets = |world: &mut World| -> Vec<String> {
+        frame(world, 2.0).nodes.iter().map(|node| node.name.to_string()).collect()
+    };
+    world.receive(at(1.0), "w1", &said(1.0, &[job("vae", 1.0, 1)]));
+    assert_eq!(targets(&mut world), ["w1"], "no agent of w2 was heard");
+    world.receive(at(1.0), "w2", &said(1.0, &[]));
+    assert_eq!(targets(&mut world), ["w1", "w2"]);
+    world.unreachable("w2", "no answer");
+    world.machines(&[member("w1"), member("w2")]);
+    assert!(!world.answers("w2"));
+    assert_eq!(targets(&mut world), ["w1"]);
+    world.receive(at(2.0), "w2", &said(2.0, &[]));
+    assert_eq!(targets(&mut world), ["w1", "w2"]);
 }
 
 #[test]

@@ -137,13 +137,10 @@ impl Controller {
         job: Option<JobId>,
         answered: Option<(Drift, OnDrift)>,
     ) {
-        let Some((Drift { written, found, .. }, response)) = answered else {
-            // The kernel has rounded the value: do not check it again.
-            if let Some(candidate) = self.inventory.get(container) {
-                candidate.written = None;
-            }
-            return;
-        };
+        if let Some(candidate) = self.inventory.get(container) {
+            candidate.is_checked(answered.is_none());
+        }
+        let Some((Drift { written, found, .. }, response)) = answered else { return };
         let job_name = called(job.as_ref(), container);
         let written: Vec<_> = written.iter().map(ToString::to_string).collect();
         let written = written.join(", ");

@@ -330,6 +330,24 @@ async fn limit_changed_outside_is_noticed_and_written_again() {
 }
 
 #[tokio::test]
+async fn change_is_noticed_also_after_one_that_was_too_small() {
+    let env = TestEnv::sampling(policy("none"), &["a"]);
+    env.wait_until("the job", has_standing("a", Standing::Managed)).await;
+    env.order(pin("a", 0.25)).await.unwrap();
+    env.set_quota_outside("a", 50_400);
+    let rounded = |snapshot: &Snapshot| view(snapshot, "a").limit == Some(0.252);
+    env.wait_until("the small change", rounded).await;
+    // It has been checked once a later order is answered.
+    env.order(pin("a", 0.25)).await.unwrap();
+    env.set_quota_outside("a", 50_400);
+    env.wait_until("the small change", rounded).await;
+    env.set_quota_outside("a", 10_000);
+    env.wait_until("the drift", |snapshot| snapshot.cost.drifts == 1).await;
+    env.has_quota("a", 50_000).await;
+    env.end().await;
+}
+
+#[tokio::test]
 async fn dry_run_records_limits_that_others_set() {
     let env = TestEnv::dry_run(policy("tradl"), &["a"]);
     env.wait_until("the job", has_standing("a", Standing::Managed)).await;

@@ -78,6 +78,10 @@ pub(super) struct WatchedContainer {
     pub(super) written: Option<Share>,
     /// The limit that the last sample found in force, and the one that was written then.
     found: Option<(Share, Option<Share>)>,
+    /// The limit for which a check is under way because it is not the written one.
+    checking: Option<Share>,
+    /// A written limit, and what the kernel has made of it.
+    rounded: Option<(Share, Share)>,
     baseline: Baseline,
     pub(super) figures: Figures,
 }
@@ -151,6 +155,8 @@ impl WatchedContainer {
             said_ceiling: false,
             written: None,
             found: None,
+            checking: None,
+            rounded: None,
             baseline: Baseline::default(),
             figures: Figures::default(),
             container,
@@ -317,16 +323,35 @@ impl WatchedContainer {
     }
 
     /// Whether the limit differs from the written one; or, if none was written, from `before`.
-    fn drift(&self, before: Option<(Share, Option<Share>)>, found: Share) -> Option<Observation> {
+    fn drift(
+        &mut self,
+        before: Option<(Share, Option<Share>)>,
+        found: Share,
+    ) -> Option<Observation> {
         let is_off = |from: Share| (from.get() - found.get()).abs() > DRIFT_TOLERANCE;
         let job = self.job.clone();
         match (self.written, before) {
-            (Some(written), _) => (self.use_of.is_kernel() && is_off(written))
-                .then(|| Observation::Drifted { job, container: self.container.id.clone() }),
+            (Some(written), _) if self.use_of.is_kernel() && is_off(written) => {
+                let rounded = self.rounded.filter(|(of, _)| *of == written);
+                if rounded.is_some_and(|(_, rounded)| !is_off(rounded)) {
+                    return None;
+                }
+                self.checking.get_or_insert(found);
+                Some(Observation::Drifted { job, container: self.container.id.clone() })
+            }
             (None, Some((before, None))) if is_off(before) => {
                 Some(Observation::Limited { job, found })
             }
-            (None, _) => None,
+            _ => None,
+        }
+    }
+
+    /// A limit that is not the written one was checked. If it is only what the kernel has made of that, it is
+    /// not checked again.
+    pub(super) fn is_checked(&mut self, is_rounded: bool) {
+        let checked = self.checking.take().filter(|_| is_rounded);
+        if let Some(rounded) = self.written.zip(checked) {
+            self.rounded = Some(rounded);
         }
     }
 

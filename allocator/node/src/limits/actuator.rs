@@ -86,6 +86,7 @@ impl Actuator {
     /// Writes one setting for container `id`. Returns the setting in force afterwards, as read back.
     pub async fn set(&self, id: &str, setting: Setting) -> Result<Setting, LimitError> {
         let (target, means) = self.prepare(id).await?;
+        ensure_runs(&target)?;
         match self.write_setting(&target, setting, means).await {
             Err(error) if means == Means::Files && !error.is_final() => {
                 let Some(means) = self.after_files(&target, &chain(&error)) else {
@@ -94,6 +95,7 @@ impl Actuator {
                 // What the engine keeps counts from here on, so that a description of before is too old.
                 self.written.update(id, WrittenState::forget_seen);
                 let (target, _) = self.prepare(id).await?;
+                ensure_runs(&target)?;
                 self.write_setting(&target, setting, means).await
             }
             done => done,
@@ -305,4 +307,10 @@ pub(super) fn unseen(target: &Target) -> LimitError {
 
 pub(super) fn silent(name: String) -> LimitError {
     LimitError::Silent { name, seconds: ENGINE_TIMEOUT.as_secs() }
+}
+
+/// A container that has just ended has no control group. The engine would keep the limit, and Docker cannot
+/// return to "not set".
+fn ensure_runs(target: &Target) -> Result<(), LimitError> {
+    if target.container.state.running { Ok(()) } else { Err(LimitError::Gone(target.name())) }
 }

@@ -77,6 +77,9 @@ pub struct LastWrite {
     /// The same for the CPU weight.
     #[serde(default)]
     pub doubted_weight: Vec<u64>,
+    /// What the engine may keep by requests that were not answered: it may carry them out later.
+    #[serde(default)]
+    pub doubted_host: Vec<HostCpu>,
 }
 
 /// What is recorded of one container.
@@ -142,6 +145,12 @@ impl LastWrite {
             io_weight: observed.io_weight.into_iter().collect(),
             ..Self::default()
         };
+        if let Some(earlier) = earlier {
+            last.doubted_host.clone_from(&earlier.doubted_host);
+            for host in &earlier.doubted_host {
+                add(&mut last.host, *host);
+            }
+        }
         // The doubt is about one life of the group.
         if let Some(earlier) = earlier.filter(|earlier| earlier.group == observed.group) {
             last.doubted_quota.clone_from(&earlier.doubted_quota);
@@ -166,6 +175,9 @@ impl LastWrite {
             LimitWrite::File(_) | LimitWrite::WeightFile(_) => {}
         }
         add(&mut self.host, after);
+        if write.change().is_some() {
+            doubt(&mut self.doubted_host, after);
+        }
         if let Some(quota) = write.quota(observed.host).filter(|_| !self.quota.is_empty()) {
             add(&mut self.quota, quota);
         }
@@ -192,7 +204,13 @@ impl LastWrite {
     /// After `write` was accepted: only what is in force now is left of the values. `before` is what was
     /// in force before the write, and `now` was read back.
     pub(super) fn settle(&mut self, write: LimitWrite, before: &Observed, now: &Observed) {
+        if write.change().is_some() {
+            self.doubted_host.clear();
+        }
         self.host = vec![write.after(before.host)];
+        for host in &self.doubted_host {
+            add(&mut self.host, *host);
+        }
         match write {
             LimitWrite::CpuShares(_) => self.doubted_weight.clear(),
             LimitWrite::NanoCpus(_) | LimitWrite::CpuQuota(_) => self.doubted_quota.clear(),
@@ -219,6 +237,7 @@ impl LastWrite {
     pub(super) fn withdraw(&mut self, before: &Self) {
         self.doubted_quota.clone_from(&before.doubted_quota);
         self.doubted_weight.clone_from(&before.doubted_weight);
+        self.doubted_host.clone_from(&before.doubted_host);
     }
 
     /// Adds the weight of block I/O that is written next.

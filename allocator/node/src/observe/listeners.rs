@@ -5,6 +5,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 use std::time::Duration;
 
@@ -43,6 +44,8 @@ const ERROR: u16 = 2;
 const DONE: u16 = 3;
 /// `INET_DIAG_CGROUP_ID`.
 const GROUP_ID: u16 = 21;
+/// The attribute of an IPv6 socket that takes no IPv4 connections: one byte, 1.
+const V6_ONLY: u16 = 11;
 /// The lengths of the message's header, and of the description of a socket.
 const HEADER: usize = 16;
 const DESCRIPTION: usize = 72;
@@ -119,14 +122,15 @@ fn listener(body: &[u8], port: u16) -> Option<Listener> {
     let at = u16::from_be_bytes(*described.get(4..)?.first_chunk()?);
     let address: [u8; 16] = *described.get(8..)?.first_chunk()?;
     let inode = u32::from_ne_bytes(*described.get(68..)?.first_chunk()?);
-    let takes = match *family {
-        INET => address.starts_with(&[0; 4]) || address.first() == Some(&127),
-        INET6 => {
-            let mapped = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127];
-            address == [0; 16] || address.starts_with(&mapped)
+    let address = match *family {
+        INET => {
+            let [a, b, c, d, ..] = address;
+            IpAddr::from([a, b, c, d])
         }
-        _ => false,
+        INET6 => IpAddr::from(address),
+        _ => return None,
     };
+    let takes = takes_loopback(address);
     if *state != LISTENS_CODE || at != port || !takes {
         return None;
     }
@@ -135,6 +139,10 @@ fn listener(body: &[u8], port: u16) -> Option<Listener> {
         let [a, b, c, d] = *head;
         let (length, kind) = (u16::from_ne_bytes([a, b]), u16::from_ne_bytes([c, d]));
         let length = usize::from(length).max(head.len());
+        if kind == V6_ONLY && address.is_ipv6() && attributes.get(4).is_some_and(|only| *only != 0)
+        {
+            return None;
+        }
         if kind == GROUP_ID {
             group = attributes.get(4..length).and_then(|id| id.try_into().ok());
         }
@@ -163,28 +171,39 @@ fn in_table(table: &str, port: u16) -> impl Iterator<Item = u64> {
         let (address, at) = fields.next()?.rsplit_once(':')?;
         let state = fields.nth(1)?;
         let inode = fields.nth(5)?.parse().ok()?;
-        let here = u16::from_str_radix(at, 16).ok()? == port && takes_loopback(address);
+        let here = u16::from_str_radix(at, 16).ok()? == port && takes_loopback(in_hex(address)?);
         (here && state == LISTENS).then_some(inode)
     };
     table.lines().skip(1).filter_map(socket)
 }
 
-/// Whether a socket with this address accepts connections to the loopback: an address of 127.0.0.0/8
-/// or the wildcard. In the table, an address is 32-bit words in the machine's byte order.
-fn takes_loopback(address: &str) -> bool {
-    let (rest, last) =
-        address.split_at_checked(address.len().saturating_sub(8)).unwrap_or_default();
-    let any = address.bytes().all(|digit| digit == b'0');
-    let mapped = rest.is_empty() || rest == "0000000000000000FFFF0000";
-    let first = if cfg!(target_endian = "little") { last.get(6..) } else { last.get(..2) };
-    any || (mapped && first == Some("7F"))
+/// An address of a table: 32-bit words in the machine's byte order.
+fn in_hex(text: &str) -> Option<IpAddr> {
+    let word = |at: usize| u32::from_str_radix(text.get(8 * at..8 * at + 8)?, 16).ok();
+    let words = (0..text.len() / 8).map(|at| word(at).map(u32::to_ne_bytes));
+    let words = words.collect::<Option<Vec<_>>>()?.concat();
+    match <[u8; 16]>::try_from(&*words) {
+        Ok(address) => Some(address.into()),
+        Err(_) => <[u8; 4]>::try_from(&*words).ok().map(IpAddr::from),
+    }
+}
+
+/// Whether a socket with this address accepts connections to 127.0.0.1: that address itself, or a wildcard.
+/// Another address of 127.0.0.0/8, which any user may take, is not asked.
+fn takes_loopback(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.is_unspecified() || address == Ipv4Addr::LOCALHOST,
+        IpAddr::V6(address) => address.is_unspecified(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::net::{Ipv4Addr, Ipv6Addr, TcpListener};
+    use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV6, TcpListener};
 
     use proptest::prelude::*;
+    use rustix::net::sockopt::set_ipv6_v6only;
+    use rustix::net::{AddressFamily, SocketType, bind, listen, socket};
 
     use super::*;
 
@@ -209,9 +228,23 @@ mod tests {
 
     #[test]
     fn ipv6_addresses_count_if_wildcard_or_mapped() {
-        assert!(takes_loopback("00000000000000000000000000000000"));
-        assert!(takes_loopback("0000000000000000FFFF00000100007F"));
-        assert!(!takes_loopback("00000000000000000000000001000000"), "::1 is another loopback");
+        let takes = |text: &str| takes_loopback(in_hex(text).unwrap());
+        let table = |address: &str| {
+            let bytes = address.parse::<Ipv6Addr>().unwrap().octets();
+            let words = bytes.chunks(4).map(|word| u32::from_ne_bytes(word.try_into().unwrap()));
+            words.map(|word| format!("{word:08X}")).collect::<Vec<_>>().concat()
+        };
+        for (address, expected) in [
+            ("::", true),
+            ("::ffff:127.0.0.1", true),
+            ("::ffff:0.0.0.0", true),
+            ("::ffff:127.0.0.2", false),
+            // Another loopback.
+            ("::1", false),
+        ] {
+            assert_eq!(takes(&table(address)), expected, "{address}");
+        }
+        assert_eq!((in_hex(""), in_hex("0100007"), in_hex("zz00007F")), (None, None, None));
     }
 
     #[test]
@@ -270,6 +303,8 @@ mod tests {
             (INET, 1, 7223, address(&[127, 0, 0, 1]), false),
             (INET, LISTENS_CODE, 7224, address(&[127, 0, 0, 1]), false),
             (INET, LISTENS_CODE, 7223, address(&[192, 168, 0, 2]), false),
+            (INET, LISTENS_CODE, 7223, address(&[127, 0, 0, 2]), false),
+            (INET6, LISTENS_CODE, 7223, address(&[]), true),
         ] {
             let mut found = Vec::new();
             let message = described(family, state, port, address);
@@ -277,6 +312,18 @@ mod tests {
             let expected = Listener { inode: 4711, group: Some(42) };
             assert_eq!(found, if counts { vec![expected] } else { vec![] });
         }
+    }
+
+    #[test]
+    fn wildcard_of_ipv6_alone_takes_no_connection() {
+        let Ok(socket) = socket(AddressFamily::INET6, SocketType::STREAM, None) else { return };
+        set_ipv6_v6only(&socket, true).unwrap();
+        let any = SocketAddrV6::new(Ipv6Addr::UNSPECIFIED, 0, 0, 0);
+        bind(&socket, &any).unwrap();
+        listen(&socket, 1).unwrap();
+        let port = TcpListener::from(socket).local_addr().unwrap().port();
+        // A kernel without `sock_diag` names none.
+        assert_eq!(by_kernel(port).unwrap_or_default(), []);
     }
 
     proptest! {
@@ -287,7 +334,7 @@ mod tests {
             bytes in prop::collection::vec(any::<u8>(), 0..300),
         ) {
             listening(&table, 7223);
-            takes_loopback(&address);
+            in_hex(&address).map(takes_loopback);
             drop(take(&bytes, 7223, &mut Vec::new()));
             listener(&bytes, 7223);
         }

@@ -8,6 +8,9 @@ use paceline_cgroup::small_file;
 
 use super::networks;
 
+/// The longest list of network interfaces that is read, in bytes: some 500 of them.
+const MAX_NETWORK: usize = 64 * 1024;
+
 /// The files with the figures of one container; `None` if the file is missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meters {
@@ -71,9 +74,14 @@ impl Meters {
                 .and_then(text)
                 .and_then(|text| text.trim().parse().ok()),
             blkio: io,
-            net: self.network.as_ref().and_then(text).map(|text| all_interfaces(&text)),
+            net: self.network.as_ref().and_then(|path| interfaces(path)),
         }
     }
+}
+
+/// The bytes of all interfaces; unknown where a job has made very many of them.
+fn interfaces(path: &Path) -> Option<f64> {
+    small_file::read_at_most(path, MAX_NETWORK).ok().map(|text| all_interfaces(&text))
 }
 
 /// Version 1 has a line with the sum: `Total` and the bytes.

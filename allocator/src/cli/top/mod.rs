@@ -17,7 +17,7 @@ use std::time::Duration;
 use clap::Args;
 use paceline_api::figures::{moment, number, share};
 use paceline_api::live::snapshot::{JobView, Snapshot};
-use paceline_api::plain::{fit, print};
+use paceline_api::plain::{fit, print_if_read};
 use paceline_api::signals::{Ending, Signals};
 use paceline_api::usage::whole_number;
 
@@ -80,7 +80,11 @@ async fn show(
     loop {
         match &mut output {
             Output::Screen(screen) => screen.show(&seen)?,
-            Output::Lines => print(&lines(&seen?))?,
+            Output::Lines => {
+                if !print_if_read(&lines(&seen?))? {
+                    return Ok(None);
+                }
+            }
         }
         updates += 1;
         if args.times.is_some_and(|times| updates >= times) {
@@ -129,7 +133,7 @@ fn lines(snapshot: &Snapshot) -> String {
             moment(snapshot.now),
             fit(&job.job, 40),
             standing(job.standing),
-            number(job.loss),
+            number(job.loss.or(job.last_loss)),
             share(job.cpu),
             share(job.limit),
         )

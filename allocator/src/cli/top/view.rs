@@ -117,7 +117,7 @@ impl Columns {
         [
             job.job.clone(),
             standing(job.standing).to_owned(),
-            number(job.loss),
+            number(job.loss.or(job.last_loss)),
             curve(losses),
             bar(job.cpu, job.limit, self.bar),
             share(job.cpu),

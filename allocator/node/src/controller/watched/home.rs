@@ -103,7 +103,13 @@ impl WatchedContainer {
             host_config = HostCpu { cpu_shares, ..container.host_config };
         }
         let floor = self.floor();
+        let has_moved = self.container.pid != container.pid;
         self.container = Container { host_config, ..container.clone() };
+        if has_moved && self.feed.is_some() {
+            // The first process of a job has ended, and others go on: its endpoint is reached through one
+            // of them.
+            self.ask_anew(context);
+        }
         let home = Home::new(container, context.nodes);
         if home == self.home && floor == self.floor() {
             return Vec::new();

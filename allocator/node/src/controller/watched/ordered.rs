@@ -37,17 +37,22 @@ impl WatchedContainer {
 
     /// Watches it again like a new container, but keeps the settings that orders have made.
     pub(in crate::controller) fn take_back(&mut self, context: Context<'_>) {
-        let (proc, endpoint) = (&context.machine.proc, &self.labels.endpoint);
         if self.feed.is_none() {
-            let routes = endpoint::routes(proc, &self.container, endpoint);
-            let wake = Arc::clone(context.wake);
-            self.feed = Some(Feed::follow(self.reach.clone(), routes, self.overrides(), wake));
-            (self.urgent, self.reached) = (0, 0);
+            self.ask_anew(context);
         }
         self.standing = Standing::Waiting;
         (self.first_sample, self.answered_at, self.last_reported) = (None, None, None);
         // Its earlier reports are not news.
         self.began_in_this_run = false;
+    }
+
+    /// Connects to its endpoint as it is described now.
+    pub(super) fn ask_anew(&mut self, context: Context<'_>) {
+        let (proc, endpoint) = (&context.machine.proc, &self.labels.endpoint);
+        let routes = endpoint::routes(proc, &self.container, endpoint);
+        let wake = Arc::clone(context.wake);
+        self.feed = Some(Feed::follow(self.reach.clone(), routes, self.overrides(), wake));
+        (self.urgent, self.reached) = (0, 0);
     }
 
     /// Sets targets; a target that is not given stays.

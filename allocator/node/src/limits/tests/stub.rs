@@ -37,6 +37,8 @@ pub(super) enum Trouble {
     Fails,
     /// It never answers.
     Silent,
+    /// It carries requests to change a container out, and never answers them.
+    SilentAfter,
     /// It never answers what it is asked of this container.
     SilentAbout(&'static str),
 }
@@ -222,6 +224,11 @@ impl Stub {
     /// A field that the engine keeps for a container.
     pub(super) fn kept(&self, id: &str, field: &str) -> i64 {
         self.state.lock().unwrap().field(id, field)
+    }
+
+    /// A container ends, and stays known to the engine.
+    pub(super) fn end(&self, id: &str) {
+        self.state.lock().unwrap().end_group(&self.groups(), id);
     }
 
     /// Systemd applies what it keeps of a group, as at `systemctl daemon-reload`.
@@ -443,7 +450,7 @@ async fn answer(mut stream: UnixStream, state: &Mutex<State>, cgroups: &Path) {
         Some(Trouble::SilentAbout(id)) if path.contains(&format!("/containers/{id}/")) => {
             return std::future::pending().await;
         }
-        Some(Trouble::SilentAbout(_)) | None => {}
+        Some(Trouble::SilentAbout(_) | Trouble::SilentAfter) | None => {}
     }
     let said = if path.ends_with("/info") {
         json!({"ID": state.lock().unwrap().id}).to_string()
@@ -457,6 +464,9 @@ async fn answer(mut stream: UnixStream, state: &Mutex<State>, cgroups: &Path) {
             path.split(['/', '?']).skip_while(|part| *part != "containers").skip(1).collect();
         let (status, said) = state.lock().unwrap().respond(cgroups, &parts, &body);
         let answer = with_length(status, &said.to_string());
+        if trouble == Some(Trouble::SilentAfter) && path.ends_with("/update") {
+            return std::future::pending().await;
+        }
         drop(stream.write_all(answer.as_bytes()).await);
         return;
     };
