@@ -36,10 +36,10 @@ paceline-sidecar --version
 paceline doctor
 paceline config check /etc/paceline/paceline.toml
 
-mkdir /tmp/root
-cp toy-job /tmp/root/
-for library in $(ldd toy-job | grep -o '/[^ ]*'); do cp --parents -L "$library" /tmp/root/; done
-tar -c -C /tmp/root . | docker import --change 'ENTRYPOINT ["/toy-job"]' - toy:test >/dev/null
+image="$(mktemp -d)"
+cp toy-job "$image"
+ldd toy-job | grep -o '/[^ ]*' | xargs cp --parents --dereference --target-directory "$image"
+tar -c -C "$image" . | docker import --change 'ENTRYPOINT ["/toy-job"]' - toy:test >/dev/null
 start() { docker run -d --label paceline.enable=true --name "$@" >/dev/null; }
 # Both use the whole machine. The first ends long before the second.
 start short toy:test --burners 2 --steps 2000

@@ -4,13 +4,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-code=0
-tests/cgroup2/image.sh >/dev/null || code=$?
-if [ "$code" = 77 ]; then
-  echo "The test of the Debian packages is skipped: see above."
-  exit 0
-fi
-[ "$code" = 0 ] || exit "$code"
+# shellcheck source=ready.sh
+. tests/cgroup2/ready.sh "The test of the Debian packages is skipped"
 
 "${CARGO:-cargo}" build --locked --bin toy-job
 version="$(target/release/paceline --version | awk '{print $2}')"

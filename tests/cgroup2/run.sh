@@ -26,13 +26,8 @@ case "$part" in
 esac
 export PACELINE_KILLS="${PACELINE_KILLS:-10}"
 
-code=0
-tests/cgroup2/image.sh >/dev/null || code=$?
-if [ "$code" = 77 ]; then
-  echo "The tests under cgroup v2 are skipped: see above."
-  exit 0
-fi
-[ "$code" = 0 ] || exit "$code"
+# shellcheck source=ready.sh
+. tests/cgroup2/ready.sh "The tests under cgroup v2 are skipped"
 
 cargo="${CARGO:-cargo}"
 "$cargo" build --locked --bin paceline --bin paceline-sidecar --bin toy-job

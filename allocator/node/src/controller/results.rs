@@ -138,7 +138,7 @@ impl Controller {
         answered: Option<(Drift, OnDrift)>,
     ) {
         if let Some(candidate) = self.inventory.get(container) {
-            candidate.is_checked(answered.is_none());
+            candidate.end_check(answered.is_none());
         }
         let Some((Drift { written, found, .. }, response)) = answered else { return };
         let job_name = called(job.as_ref(), container);

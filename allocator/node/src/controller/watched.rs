@@ -348,7 +348,7 @@ impl WatchedContainer {
 
     /// A limit that is not the written one was checked. If it is only what the kernel has made of that, it is
     /// not checked again.
-    pub(super) fn is_checked(&mut self, is_rounded: bool) {
+    pub(super) fn end_check(&mut self, is_rounded: bool) {
         let checked = self.checking.take().filter(|_| is_rounded);
         if let Some(rounded) = self.written.zip(checked) {
             self.rounded = Some(rounded);

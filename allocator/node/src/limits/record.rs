@@ -281,3 +281,27 @@ pub(super) fn engines_weights(host: HostCpu, scale: WeightScale) -> [u64; 2] {
     let shares = u64::try_from(host.cpu_shares).ok().filter(|shares| *shares > 0);
     shares.map_or([scale.default_weight(); 2], |shares| scale.by_engines(shares))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn request_without_an_answer_stays_ours_until_the_engine_has_accepted_another() {
+        let keeps = |nano_cpus| HostCpu { nano_cpus, ..HostCpu::default() };
+        let before = Observed { quota: Some(engines_quota(keeps(0))), ..Observed::default() };
+        let mut last = LastWrite::before(&before, None);
+        // The engine does not answer the first, and the file takes the second.
+        last.add(LimitWrite::NanoCpus(800_000_000), &before);
+        let file = LimitWrite::File(engines_quota(keeps(800_000_000)));
+        last.add(file, &before);
+        last.settle(file, &before, &before);
+        assert!(last.host.contains(&keeps(800_000_000)), "{:?}", last.host);
+        let next = LastWrite::before(&before, Some(&last));
+        assert!(next.host.contains(&keeps(800_000_000)), "{:?}", next.host);
+        let mut accepted = next;
+        accepted.add(LimitWrite::NanoCpus(500_000_000), &before);
+        accepted.settle(LimitWrite::NanoCpus(500_000_000), &before, &before);
+        assert_eq!(accepted.host, [keeps(500_000_000)]);
+    }
+}

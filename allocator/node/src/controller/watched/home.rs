@@ -103,12 +103,12 @@ impl WatchedContainer {
             host_config = HostCpu { cpu_shares, ..container.host_config };
         }
         let floor = self.floor();
-        let has_moved = self.container.pid != container.pid;
+        let has_moved = container.pid.is_some() && self.container.pid != container.pid;
         self.container = Container { host_config, ..container.clone() };
         if has_moved && self.feed.is_some() {
             // The first process of a job has ended, and others go on: its endpoint is reached through one
             // of them.
-            self.ask_anew(context);
+            self.reconnect(context);
         }
         let home = Home::new(container, context.nodes);
         if home == self.home && floor == self.floor() {

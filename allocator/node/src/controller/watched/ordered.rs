@@ -38,7 +38,7 @@ impl WatchedContainer {
     /// Watches it again like a new container, but keeps the settings that orders have made.
     pub(in crate::controller) fn take_back(&mut self, context: Context<'_>) {
         if self.feed.is_none() {
-            self.ask_anew(context);
+            self.reconnect(context);
         }
         self.standing = Standing::Waiting;
         (self.first_sample, self.answered_at, self.last_reported) = (None, None, None);
@@ -47,7 +47,7 @@ impl WatchedContainer {
     }
 
     /// Connects to its endpoint as it is described now.
-    pub(super) fn ask_anew(&mut self, context: Context<'_>) {
+    pub(super) fn reconnect(&mut self, context: Context<'_>) {
         let (proc, endpoint) = (&context.machine.proc, &self.labels.endpoint);
         let routes = endpoint::routes(proc, &self.container, endpoint);
         let wake = Arc::clone(context.wake);

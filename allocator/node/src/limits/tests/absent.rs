@@ -180,24 +180,6 @@ async fn silent_engine_is_waited_for_once() {
 }
 
 #[tokio::test]
-async fn request_that_was_carried_out_without_an_answer_is_not_the_owners() {
-    let stub = Stub::start(&["a"]);
-    let actuator = by(&stub, ActuatorBackend::Engine);
-    actuator.set("a", cap(0.25)).await.unwrap();
-    let before = stub.kept("a", "NanoCpus");
-    stub.state.lock().unwrap().trouble = Some(Trouble::SilentAfter);
-    tokio::time::pause();
-    drop(actuator.set("a", cap(0.4)).await);
-    stub.state.lock().unwrap().trouble = None;
-    tokio::time::advance(ENGINE_TIMEOUT).await;
-    tokio::time::resume();
-    assert_ne!(stub.kept("a", "NanoCpus"), before, "it was carried out");
-    // The file was written meanwhile. The engine's value has no answer, and is ours all the same.
-    assert_eq!(actuator.restore("a").await.unwrap(), Some(Restored::Equivalently));
-    assert_eq!(stub.kept("a", "NanoCpus"), 2_000_000_000, "all CPUs, as without a limit");
-}
-
-#[tokio::test]
 async fn container_that_has_just_ended_keeps_what_the_engine_knows_of_it() {
     let stub = Stub::start(&["a"]);
     let actuator = by(&stub, ActuatorBackend::Auto);

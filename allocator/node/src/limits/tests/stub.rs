@@ -37,8 +37,6 @@ pub(super) enum Trouble {
     Fails,
     /// It never answers.
     Silent,
-    /// It carries requests to change a container out, and never answers them.
-    SilentAfter,
     /// It never answers what it is asked of this container.
     SilentAbout(&'static str),
 }
@@ -450,7 +448,7 @@ async fn answer(mut stream: UnixStream, state: &Mutex<State>, cgroups: &Path) {
         Some(Trouble::SilentAbout(id)) if path.contains(&format!("/containers/{id}/")) => {
             return std::future::pending().await;
         }
-        Some(Trouble::SilentAbout(_) | Trouble::SilentAfter) | None => {}
+        Some(Trouble::SilentAbout(_)) | None => {}
     }
     let said = if path.ends_with("/info") {
         json!({"ID": state.lock().unwrap().id}).to_string()
@@ -464,9 +462,6 @@ async fn answer(mut stream: UnixStream, state: &Mutex<State>, cgroups: &Path) {
             path.split(['/', '?']).skip_while(|part| *part != "containers").skip(1).collect();
         let (status, said) = state.lock().unwrap().respond(cgroups, &parts, &body);
         let answer = with_length(status, &said.to_string());
-        if trouble == Some(Trouble::SilentAfter) && path.ends_with("/update") {
-            return std::future::pending().await;
-        }
         drop(stream.write_all(answer.as_bytes()).await);
         return;
     };
